@@ -1,0 +1,183 @@
+"""Typed configuration: `config.yaml`, `.env`, and overrides of a call, each value with its source.
+
+Idea: every key has a default here, a file says only what differs, and a wrong key or type is an error with a
+suggestion instead of being ignored. Invariant: loading never writes, and keys and tokens live in `.env` or the
+environment, never in `config.yaml`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+
+from vademecum.errors import ConfigError
+
+CharLimit = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class MemoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `memory`: the bounded stores and what is saved without being asked."""
+
+    memory_enabled: bool = True
+    user_profile_enabled: bool = True
+    memory_char_limit: CharLimit = 2200
+    user_char_limit: CharLimit = 1375
+    index_char_limit: CharLimit = 4000
+    consolidate_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+    write_approval: Literal["off", "untrusted", "all"] = "untrusted"
+    review_every_turns: Annotated[int, msgspec.Meta(ge=0)] = 10
+
+
+class SessionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `sessions`: how long history is kept, and when a keyed session starts afresh."""
+
+    retention_days: Annotated[int, msgspec.Meta(ge=0)] = 0
+    new_after: Literal["never", "idle", "daily"] = "never"
+    idle_minutes: Annotated[int, msgspec.Meta(ge=1)] = 240
+
+
+class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `models`: details of the chat models that `model` and `background_model` name."""
+
+    base_url: str = ""
+    context_tokens: Annotated[int, msgspec.Meta(ge=1000)] = 128_000
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+
+
+class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `agents`: an agent whose folder is adopted in place."""
+
+    path: str
+
+
+class ServeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `serve`: where the server listens (loopback only)."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8765
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of `config.yaml`. Counts are characters unless the name says otherwise."""
+
+    memory: MemoryConfig = MemoryConfig()
+    sessions: SessionsConfig = SessionsConfig()
+    models: ModelConfig = ModelConfig()
+    serve: ServeConfig = ServeConfig()
+    agents: dict[str, AgentConfig] = {}
+    model: str = ""
+    background_model: str = ""
+    background_limit: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    """Most that background requests may cost in one day, in US dollars; 0 switches them off."""
+
+
+def load(path: Path, overrides: Mapping[str, object] | None = None) -> Config:
+    """The configuration of `path` (a missing file means defaults) with `overrides` laid over it.
+
+    `overrides` is nested like the file, or has dotted keys: `{"memory.memory_char_limit": 4000}`.
+    Raises ConfigError that names the key, the file and a suggestion.
+    """
+    return _convert(_merge(_read(path), _nested(overrides or {})), str(path))
+
+
+def sources(path: Path, overrides: Mapping[str, object] | None = None) -> list[tuple[str, object, str]]:
+    """Every key as `(dotted key, value, source)`, source being `default`, the file's name or `override`."""
+    in_file, in_call = _flat(_read(path)), _flat(_nested(overrides or {}))
+    rows = _flat(cast("dict[str, Any]", msgspec.to_builtins(load(path, overrides))))
+    return [
+        (key, value, "override" if key in in_call else path.name if key in in_file else "default")
+        for key, value in rows.items()
+    ]
+
+
+def environment(env_file: Path) -> dict[str, str]:
+    """The process's environment over the `KEY=value` lines of `.env`; raises ConfigError for another line."""
+    found: dict[str, str] = {}
+    if env_file.is_file():
+        for number, line in enumerate(env_file.read_text(encoding="utf-8-sig").splitlines(), 1):
+            text = line.strip().removeprefix("export ").strip()
+            if not text or text.startswith("#"):
+                continue
+            key, equals, value = text.partition("=")
+            if not equals or not key.strip().isidentifier():
+                raise ConfigError(f"{env_file}:{number} is not of the form KEY=value.", "Correct or remove that line.")
+            found[key.strip()] = value.strip().strip("'\"")
+    return found | dict(os.environ)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    from ruamel.yaml import YAML, YAMLError  # only when there is a file
+
+    try:
+        parser: Any = YAML(typ="safe", pure=True)
+        loaded: object = parser.load(path.read_text(encoding="utf-8-sig"))
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}", "Correct the file; nothing was changed.") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{path} must be a mapping of keys to values.", "`vademecum config` prints every key.")
+    return _without_empty(cast("dict[str, Any]", loaded))
+
+
+def _without_empty(tree: dict[str, Any]) -> dict[str, Any]:
+    """A section that holds only comments reads as None; that means its defaults."""
+    return {key: value for key, value in tree.items() if value is not None}
+
+
+def _nested(overrides: Mapping[str, object]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for key, value in overrides.items():
+        *parents, leaf = key.split(".")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[leaf] = dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else value
+    return tree
+
+
+def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            merged[key] = _merge(cast("dict[str, Any]", below), cast("dict[str, Any]", value))
+        else:
+            merged[key] = value
+    return merged
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, object]:
+    rows: dict[str, object] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            rows |= _flat(cast("dict[str, Any]", value), f"{prefix}{key}.")
+        else:
+            rows[prefix + key] = value
+    return rows
+
+
+def _convert(tree: dict[str, Any], where: str) -> Config:
+    try:
+        return msgspec.convert(tree, Config)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}.", _suggestion(str(error))) from error
+
+
+def _suggestion(message: str) -> str:
+    import difflib  # only on the way to an error
+
+    if "unknown field" in message:
+        wrong = message.split("`")[1]
+        known = [key.rsplit(".", 1)[-1] for key in _flat(cast("dict[str, Any]", msgspec.to_builtins(Config())))]
+        known += [field for field in Config.__struct_fields__ if field not in known]
+        close = difflib.get_close_matches(wrong, known, n=1)
+        if close:
+            return f"Did you mean `{close[0]}`? `vademecum config` prints every key."
+    return "`vademecum config` prints every key with its default."

@@ -1,0 +1,28 @@
+"""What the gate knows of a place that writes go to: a name, and how to carry out what a person approved.
+
+Idea: the gate decides and imports no noun; each noun registers a `Tier`. Invariant: `apply` is the only way by which
+an approved proposal reaches a tier, and it refuses when the target changed since the proposal was made.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from vademecum.gate.candidate import Proposal
+
+
+class Tier(Protocol):
+    """A place that can be written to: `core`, `notes`, `skills`; later facts, vault and wiki."""
+
+    @property
+    def name(self) -> str:
+        """The tier's name, as in proposals and the command line."""
+        ...
+
+    def apply(self, proposal: Proposal) -> str:
+        """Carry out an approved proposal and return one line that says what was done.
+
+        Raises ConflictError when the target is no longer what the proposal was made against, FullError when there
+        is no room; the proposal then stays pending.
+        """
+        ...

@@ -1,0 +1,27 @@
+"""ULIDs: identifiers that sort by the time of their making.
+
+Idea: 48 bits of milliseconds and 80 random bits in Crockford's base 32, 26 characters (https://github.com/ulid/spec).
+Invariant: two ids made in one process are strictly increasing, also within one millisecond.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+
+from vademecum.clock import now_ms
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_lock = threading.Lock()
+_last = 0
+
+
+def new_id(at_ms: int | None = None) -> str:
+    """A new ULID; `at_ms` (UTC milliseconds) sets its time part, for records that are imported."""
+    global _last  # noqa: PLW0603  the last id is what makes ids of one millisecond increase
+    value = ((now_ms() if at_ms is None else at_ms) << 80) | secrets.randbits(80)
+    if at_ms is None:
+        with _lock:
+            value = max(value, _last + 1)
+            _last = value
+    return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))

@@ -1,0 +1,157 @@
+"""The tables, each migration as one text of SQL; docs/FORMAT.md explains every column.
+
+Idea: tables are STRICT, times are UTC milliseconds, ids that leave the program are ULIDs, and joins run over integers.
+Invariant: the full-text table is contentless, so that text stands once in the database and the index can be dropped
+and rebuilt from `messages`.
+"""
+
+from __future__ import annotations
+
+_SESSIONS = """
+CREATE TABLE sessions (
+  n INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  key TEXT,
+  title TEXT NOT NULL DEFAULT '',
+  channel TEXT NOT NULL DEFAULT '',
+  source TEXT NOT NULL DEFAULT '',
+  parent TEXT,
+  opened_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  end_reason TEXT,
+  snapshot TEXT,
+  snapshot_sha256 TEXT,
+  reviewed_to INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX sessions_open_key ON sessions (agent, user, key) WHERE key IS NOT NULL AND ended_at IS NULL;
+CREATE INDEX sessions_recent ON sessions (agent, user, last_at DESC);
+CREATE UNIQUE INDEX sessions_source ON sessions (agent, user, source) WHERE source <> '';
+CREATE TABLE messages (
+  id INTEGER PRIMARY KEY,
+  session INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
+  time INTEGER NOT NULL,
+  role TEXT NOT NULL,
+  content TEXT NOT NULL,
+  tool TEXT,
+  calls TEXT,
+  origin TEXT NOT NULL,
+  channel TEXT NOT NULL DEFAULT '',
+  turn TEXT,
+  source TEXT
+) STRICT;
+CREATE INDEX messages_session ON messages (session, id);
+CREATE UNIQUE INDEX messages_source ON messages (session, source) WHERE source IS NOT NULL;
+"""
+
+_CORE = """
+CREATE TABLE core_entries (
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  store TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  session TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (agent, user, store, sha256)
+) STRICT, WITHOUT ROWID;
+"""
+
+_GATE = """
+CREATE TABLE verdicts (
+  sha256 TEXT NOT NULL,
+  rules TEXT NOT NULL,
+  verdict TEXT NOT NULL,
+  PRIMARY KEY (sha256, rules)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE proposals (
+  id TEXT PRIMARY KEY,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  tier TEXT NOT NULL,
+  action TEXT NOT NULL,
+  target TEXT NOT NULL,
+  text TEXT NOT NULL,
+  before TEXT NOT NULL DEFAULT '',
+  base TEXT NOT NULL DEFAULT '',
+  sha256 TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  findings TEXT NOT NULL DEFAULT '[]',
+  reason TEXT NOT NULL DEFAULT '',
+  session TEXT,
+  created_at INTEGER NOT NULL,
+  status TEXT NOT NULL DEFAULT 'pending',
+  decided_at INTEGER,
+  decision TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE INDEX proposals_pending ON proposals (agent, status, created_at);
+"""
+
+_JOBS = """
+CREATE TABLE jobs (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  payload TEXT NOT NULL,
+  state TEXT NOT NULL DEFAULT 'due',
+  due_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  lease_owner TEXT,
+  lease_until INTEGER,
+  error TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL,
+  ended_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX jobs_live_key ON jobs (kind, key) WHERE state IN ('due', 'leased');
+CREATE INDEX jobs_due ON jobs (state, due_at);
+CREATE TABLE spend (
+  day TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  requests INTEGER NOT NULL,
+  dollars REAL NOT NULL,
+  PRIMARY KEY (day, purpose)
+) STRICT, WITHOUT ROWID;
+"""
+
+_SURFACES = """
+CREATE TABLE tokens (
+  id TEXT PRIMARY KEY,
+  sha256 TEXT NOT NULL UNIQUE,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  trust TEXT NOT NULL,
+  label TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL,
+  used_at INTEGER,
+  revoked_at INTEGER
+) STRICT;
+CREATE TABLE heartbeats (
+  client TEXT NOT NULL,
+  hook TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  session TEXT,
+  milliseconds INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  detail TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (client, hook)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE imported (
+  source TEXT NOT NULL,
+  item TEXT NOT NULL,
+  sha256 TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  detail TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (source, item)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: list[tuple[str, str]] = [
+    ("sessions", _SESSIONS),
+    ("core", _CORE),
+    ("gate", _GATE),
+    ("jobs", _JOBS),
+    ("surfaces", _SURFACES),
+]
