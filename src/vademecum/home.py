@@ -15,22 +15,30 @@ from vademecum.config import Config
 from vademecum.errors import UsageError
 from vademecum.model import OWNER, StoreName
 
+_LOWER = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
 _WINDOWS_DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))}
 )
 
 
-def folder_name(name: str) -> str:
+def folder_name(name: str, *, any_case: bool = False) -> str:
     """`name` as one safe path component: plain names as they are, everything else percent-encoded.
 
-    Reversible and injective, so that two users never share a folder. Raises UsageError for an empty or overlong name.
+    Reversible and injective. With `any_case` also injective on a disk that ignores case (capitals are encoded too), so
+    that no user of a gateway gets another's folder. Raises UsageError for an empty or overlong name.
     """
     if not name or len(name) > 200:
         raise UsageError("A name must have 1 to 200 characters.", "Choose a shorter name.")
-    if _PLAIN.fullmatch(name) and name.split(".")[0].lower() not in _WINDOWS_DEVICES and not name.endswith("."):
+    if (
+        _PLAIN.fullmatch(name)
+        and not (any_case and name != name.lower())
+        and name.split(".")[0].lower() not in _WINDOWS_DEVICES
+        and not name.endswith(".")
+    ):
         return name
-    encoded = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else _percent(c) for c in name)
+    kept = _LOWER if any_case else _LOWER + _LOWER[:26].upper()
+    encoded = "".join(c if c in kept else _percent(c) for c in name)
     if len(encoded) > 240:
         raise UsageError(f"The name {name[:40]!r}... is too long for a folder.", "Choose a shorter name.")
     # a reserved or dotted plain name survives the encoding unchanged; its first character tells it apart
@@ -58,7 +66,9 @@ class AgentFolder:
         memories = self.root / "memories"
         if store == "memory":
             return memories / "MEMORY.md"
-        return memories / "USER.md" if user == OWNER else memories / "users" / folder_name(user) / "USER.md"
+        return (
+            memories / "USER.md" if user == OWNER else memories / "users" / folder_name(user, any_case=True) / "USER.md"
+        )
 
     @property
     def notes(self) -> Path:

@@ -1,0 +1,74 @@
+"""config.yaml: defaults, overrides, sources, and errors that say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vademecum import config
+from vademecum.errors import ConfigError
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "config.yaml"
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_a_missing_file_means_the_defaults_of_the_design(tmp_path: Path) -> None:
+    loaded = config.load(tmp_path / "none.yaml")
+    assert (loaded.memory.memory_char_limit, loaded.memory.user_char_limit) == (2200, 1375)
+    assert loaded.memory.write_approval == "untrusted"
+    assert loaded.model == ""
+
+
+def test_overrides_win_over_the_file_nested_or_dotted(tmp_path: Path) -> None:
+    path = written(tmp_path, "memory:\n  memory_char_limit: 100\n  user_char_limit: 50\n")
+    assert config.load(path, {"memory.memory_char_limit": 7}).memory.memory_char_limit == 7
+    nested = config.load(path, {"memory": {"memory_char_limit": 8}}).memory
+    assert (nested.memory_char_limit, nested.user_char_limit) == (8, 50)
+
+
+def test_every_key_names_its_source(tmp_path: Path) -> None:
+    path = written(tmp_path, "model: ollama:x\n")
+    rows = {key: (value, source) for key, value, source in config.sources(path, {"memory.consolidate_at": 0.5})}
+    assert rows["model"] == ("ollama:x", "config.yaml")
+    assert rows["memory.consolidate_at"] == (0.5, "override")
+    assert rows["memory.user_char_limit"] == (1375, "default")
+
+
+def test_an_unknown_key_is_an_error_that_suggests_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config.load(written(tmp_path, "memory:\n  memory_char_limt: 5\n"))
+    assert caught.value.code == "config"
+    assert "memory_char_limit" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["memory: [1", "- a\n- b\n", "memory:\n  memory_char_limit: many\n", "memory:\n  consolidate_at: 7\n"]
+)
+def test_a_file_that_cannot_be_used_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError):
+        config.load(path)
+    assert path.read_bytes() == text.encode()
+
+
+def test_a_section_with_only_comments_and_a_bom_are_read(tmp_path: Path) -> None:
+    assert config.load(written(tmp_path, "\ufeffmemory:\n  # nothing set\nmodel: a:b\r\n")).model == "a:b"
+
+
+def test_dotenv_lines_are_read_and_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    env = tmp_path / ".env"
+    env.write_text("# keys\nexport A_KEY='one'\nB_KEY=two=2\n\n", encoding="utf-8")
+    monkeypatch.setenv("B_KEY", "from the shell")
+    found = config.environment(env)
+    assert (found["A_KEY"], found["B_KEY"]) == ("one", "from the shell")
+
+
+def test_a_broken_dotenv_line_is_named_by_number(tmp_path: Path) -> None:
+    env = tmp_path / ".env"
+    env.write_text("A=1\nnonsense\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"\.env:2"):
+        config.environment(env)
