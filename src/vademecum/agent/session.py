@@ -1,0 +1,288 @@
+"""One conversation: its frozen snapshot, and everything that is said in it.
+
+Idea: the snapshot is taken once, stored with the session, and is the same bytes for all turns and after a restart.
+Invariant: what is said is recorded and searchable at once, except in an incognito session, of which nothing is kept:
+no row, no message, no session id beside an entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, date, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from vademecum.errors import UsageError
+from vademecum.ids import new_id
+from vademecum.model import Origin, OriginKind
+
+if TYPE_CHECKING:
+    from vademecum.agent.tools import Answer
+    from vademecum.agent.turn import Turn
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.sessions.history import SessionInfo
+
+TurnKind = Literal["user", "scheduled", "subagent"]
+
+UNTRUSTED: frozenset[OriginKind] = frozenset({"tool", "connector", "agent"})
+"""Origins that taint a conversation: what is written after them carries them to the gate."""
+
+TITLE_CHARS = 72
+
+
+def snapshot_now(vm: Vademecum) -> str:
+    """Identity, stores and index as they stand in the files at this moment."""
+    from vademecum.core.snapshot import take_snapshot
+
+    return take_snapshot(vm.memory, vm.notes, vm.folder).text
+
+
+def sha256(text: str) -> str:
+    """SHA-256 of the UTF-8 bytes, as hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def open_session(
+    vm: Vademecum,
+    key: str | None,
+    *,
+    id: str | None,  # noqa: A002  the design's word
+    channel: str,
+    new: bool,
+    incognito: bool,
+) -> Session:
+    """Resume or open, as `Vademecum.session` says."""
+    if incognito:
+        if key or id:
+            raise UsageError(
+                "An incognito session has neither key nor id: nothing of it is kept.",
+                "Leave them out, or leave out incognito.",
+            )
+        return Session(vm, None, snapshot_now(vm), vm.clock())
+    if key and id:
+        raise UsageError("A session is found by its key or by its id, not by both.", "Give one of them.")
+    if id:
+        return _resumed(vm, vm.history.find(id))
+    found = vm.history.by_key(key) if key else None
+    if found is not None:
+        reason = "new" if new else boundary(vm, found)
+        if not reason:
+            return _resumed(vm, found)
+        _end(vm, found, reason)
+    snapshot = snapshot_now(vm)
+    info = vm.history.open(key=key, channel=channel, snapshot=snapshot)
+    if info.snapshot is None:
+        return _resumed(vm, info)
+    return Session(vm, info, info.snapshot, info.opened_at)
+
+
+def _resumed(vm: Vademecum, info: SessionInfo) -> Session:
+    if info.ended_at is not None:
+        info = vm.history.reopen(info.id)
+    if info.snapshot is None:  # imported, or recorded by a client that was given none
+        vm.history.set_snapshot(info.id, snapshot_now(vm))
+        info = vm.history.find(info.id)
+    return Session(vm, info, info.snapshot or "", info.opened_at)
+
+
+def _end(vm: Vademecum, info: SessionInfo, reason: str) -> None:
+    from vademecum.agent.review import enqueue_review
+
+    vm.history.end(info.id, reason)
+    if info.messages:
+        enqueue_review(vm, info.id, reason)
+
+
+def boundary(vm: Vademecum, info: SessionInfo) -> str:
+    """`idle` or `daily` when `sessions.new_after` says that this keyed session is over, else nothing."""
+    rules = vm.config.sessions
+    if info.key is None or not info.messages:
+        return ""
+    now = vm.clock()
+    if rules.new_after == "idle" and now - info.last_at > rules.idle_minutes * 60_000:
+        return "idle"
+    if rules.new_after == "daily" and _local_day(now) != _local_day(info.last_at):
+        return "daily"
+    return ""
+
+
+def _local_day(ms: int) -> date:
+    return datetime.fromtimestamp(ms / 1000, tz=UTC).astimezone().date()
+
+
+class Session:
+    """One conversation. A context manager: leaving it ends a session without a key and keeps a keyed one open."""
+
+    def __init__(self, vm: Vademecum, info: SessionInfo | None, snapshot: str, taken_at: int) -> None:
+        from vademecum.core.memory_tool import Attempts
+
+        self.vm = vm
+        self.incognito = info is None
+        self.id: str = new_id() if info is None else info.id
+        self.key = None if info is None else info.key
+        self.title: str = "" if info is None else info.title
+        self.channel: str = "" if info is None else info.channel
+        self.parent = None if info is None else info.parent
+        self.snapshot = snapshot
+        self.snapshot_taken_at = taken_at
+        self.attempts = Attempts()
+        self._known = ""
+        self._said_anything = info is not None and info.messages > 0
+        self._taint: Origin | None = None
+        self._taint_read = info is None or not info.messages
+
+    @property
+    def stored_id(self) -> str | None:
+        """The id for records elsewhere; None when incognito."""
+        return None if self.incognito else self.id
+
+    @property
+    def stale(self) -> bool:
+        """True when the files now differ from the snapshot. The prompt of this session stays as it is."""
+        return sha256(snapshot_now(self.vm)) != sha256(self.snapshot)
+
+    def tell_stale(self) -> bool:
+        """True once after somebody else changed the files; what this session wrote itself is no news to it."""
+        now = sha256(snapshot_now(self.vm))
+        news = now not in (sha256(self.snapshot), self._known)
+        self._known = now
+        return news
+
+    def remember_state(self) -> None:
+        """Take the files' state as known: this session has just written to them."""
+        self._known = sha256(snapshot_now(self.vm))
+
+    @property
+    def expired(self) -> bool:
+        """True when `sessions.new_after` says that the next message belongs to a new session."""
+        return not self.incognito and bool(boundary(self.vm, self.vm.history.find(self.id)))
+
+    def user(self, text: str) -> int | None:
+        """Record what the user said; returns the message id (None when incognito)."""
+        from vademecum.core.memory_tool import Attempts
+
+        self.attempts = Attempts()
+        return self.record("user", text, Origin.user(self.vm.actor.user))
+
+    def assistant(self, text: str) -> int | None:
+        """Record what the assistant answered, and queue a review when one is due."""
+        message = self.record("assistant", text, Origin.assistant())
+        self.review_when_due()
+        return message
+
+    def observe(self, text: str, origin: Origin) -> int | None:
+        """Record what else entered the context (a web page, a connector's item) as a searchable tool message.
+
+        From here on what the model writes in this session carries that origin to the gate, so that it waits for a
+        person where the configuration says so. Raises UsageError for an origin of the conversation itself.
+        """
+        if origin.kind in {"person", "user", "assistant"}:
+            raise UsageError(f"What {origin} says is not an observation.", "Use session.user() or session.assistant().")
+        if origin.kind in UNTRUSTED and self._taint is None:
+            self._taint = origin
+        return self.record("tool", text, origin, tool=origin.name or origin.kind)
+
+    def tool(self, name: str, args: dict[str, Any]) -> Answer:
+        """Call a tool as the model would; a mistake or refusal is an answer with `success: false`."""
+        return self.call(name, args, turn=None)
+
+    def turn(self, text: str, kind: TurnKind = "user") -> Turn:
+        """One turn as a context manager: record `text`, hand out context and tools, take the answer.
+
+        `scheduled` and `subagent` are the host's own prompts: not the user's words, and no reason for a review.
+        """
+        from vademecum.agent.turn import Turn
+
+        if kind not in ("user", "scheduled", "subagent"):
+            raise UsageError(f"There is no kind of turn {kind!r}.", "Use user, scheduled or subagent.")
+        return Turn(self, text, kind)
+
+    def close(self, reason: str = "closed") -> None:
+        """End the session and queue its review. One in which nothing was said leaves no row behind."""
+        if self.incognito:
+            return
+        if not self._said_anything:
+            self.vm.history.delete(self.id)
+            return
+        _end(self.vm, self.vm.history.find(self.id), reason)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.key is None:
+            self.close("closed" if error is None else "error")
+
+    # what Turn builds on
+
+    def record(
+        self,
+        role: str,
+        text: str,
+        origin: Origin,
+        *,
+        tool: str | None = None,
+        calls: list[dict[str, Any]] | None = None,
+        turn: str | None = None,
+    ) -> int | None:
+        """Store one message; the first words of the user become the title. None when incognito."""
+        if self.incognito:
+            return None
+        self._said_anything = True
+        message = self.vm.history.record(
+            self.id, role, text, origin=origin, tool=tool, calls=calls, channel=self.channel, turn=turn
+        )
+        if role == "user" and not self.title:
+            self.title = title_of(text)
+            self.vm.history.set_title(self.id, self.title)
+        return message
+
+    def call(self, name: str, args: dict[str, Any], *, turn: str | None) -> Answer:
+        """Run a tool and record the call with its answer."""
+        from vademecum.agent.tools import Caller, call_tool, for_the_record
+
+        caller = Caller(self.vm, self.attempts, self.writing_origin(), self.stored_id, incognito=self.incognito)
+        answer = call_tool(caller, name, args)
+        self.record(
+            "tool",
+            for_the_record(name, answer),
+            Origin.tool(name),
+            tool=name,
+            calls=[{"name": name, "args": args}],
+            turn=turn,
+        )
+        return answer
+
+    def writing_origin(self) -> Origin:
+        """The origin of what the model writes here: itself, or the first untrusted text that it has read."""
+        if not self._taint_read:
+            self._taint_read = True
+            self._taint = self._taint or self._stored_taint()
+        return self._taint or Origin.assistant()
+
+    def _stored_taint(self) -> Origin | None:
+        from vademecum.agent.tools import registry
+
+        ours = registry().keys()
+        for message in self.vm.history.messages(self.id):
+            if message.origin.kind in UNTRUSTED and message.role == "tool" and message.origin.name not in ours:
+                return message.origin
+        return None
+
+    def review_when_due(self, tool_calls: int = 0) -> None:
+        """Queue a background review after every N user turns, or after a turn with many tool calls."""
+        if self.incognito:
+            return
+        from vademecum.agent.review import review_due
+
+        review_due(self.vm, self.id, tool_calls)
+
+
+def title_of(text: str) -> str:
+    """The first line of `text` as a title of at most 72 characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    if len(line) <= TITLE_CHARS:
+        return line
+    return line[: TITLE_CHARS - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"

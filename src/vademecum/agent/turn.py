@@ -1,0 +1,128 @@
+"""One turn, from the user's message to the stored answer: the one implementation for chat and every host.
+
+Idea: entering records the message, `call` runs tools and counts failures, `answer` records the answer; whoever has a
+loop of their own only brings the model. Invariant: a turn ends answered or marked as interrupted, never half, and
+`events` holds whatever the person should be told about it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from vademecum.errors import UsageError, VademecumError
+from vademecum.ids import new_id
+from vademecum.model import Origin, StoreName, ToolSpec
+
+if TYPE_CHECKING:
+    from vademecum.agent.session import Session, TurnKind
+    from vademecum.agent.tools import Answer
+
+State = Literal["new", "open", "answered", "interrupted"]
+
+INTERRUPTED = "(interrupted before an answer was complete)"
+
+
+class Turn:
+    """A turn in progress; get one with `session.turn(text)` and use it in a `with` block.
+
+    `id` names it in the messages' `turn` column; `context` is recalled text for the sent copy of the message (empty
+    without a provider); `tools` are the schemas that the model may call; `events` are lines for the person, never for
+    the model; `proposals` are the ids of what now waits for a person.
+    """
+
+    def __init__(self, session: Session, text: str, kind: TurnKind) -> None:
+        self.session = session
+        self.text = text
+        self.kind: TurnKind = kind
+        self.id = new_id()
+        self.context = ""
+        self.state: State = "new"
+        self.events: list[str] = []
+        self.proposals: list[str] = []
+        self.calls = 0
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """What the model may call in this turn."""
+        return self.session.vm.tools()
+
+    def __enter__(self) -> Self:
+        if self.state != "new":
+            raise UsageError("A turn is used once.", "Ask the session for another turn.")
+        from vademecum.core.memory_tool import Attempts
+
+        self.state = "open"
+        session = self.session
+        session.attempts = Attempts()
+        if self.kind == "user":
+            session.record("user", self.text, Origin.user(session.vm.actor.user), turn=self.id)
+        else:  # the host's words must never be taken for the user's
+            session.record("system", self.text, Origin.agent(session.vm.actor.agent), turn=self.id)
+        if session.tell_stale():
+            self._tell("Memory has changed since this session began; a new session will start with it.")
+        return self
+
+    def call(self, name: str, args: dict[str, Any]) -> Answer:
+        """Run a tool for the model; see `Session.tool`."""
+        self._must_be_open()
+        self.calls += 1
+        answer = self.session.call(name, args, turn=self.id)
+        self._notice(name, args, answer)
+        return answer
+
+    def answer(self, text: str, *, interrupted: bool = False) -> None:
+        """Store the assistant's answer and end the turn; `interrupted` keeps the part that had arrived."""
+        self._must_be_open()
+        self.state = "answered"
+        session = self.session
+        session.record("assistant", text, Origin.assistant(), turn=self.id)
+        if interrupted:
+            self._interrupt()
+        elif self.kind == "user":
+            session.review_when_due(self.calls)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.state != "open":
+            return
+        if error is None:
+            self._interrupt()
+            return
+        with contextlib.suppress(VademecumError):  # the caller's own error is the one to be seen
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        self.state = "interrupted"
+        self.session.record("system", INTERRUPTED, Origin.assistant(), turn=self.id)
+
+    def _must_be_open(self) -> None:
+        if self.state != "open":
+            raise UsageError(
+                f"This turn is {self.state}; nothing was recorded.",
+                "Use it inside its `with` block, before its answer.",
+            )
+
+    def _tell(self, line: str) -> None:
+        if line not in self.events:
+            self.events.append(line)
+
+    def _notice(self, name: str, args: dict[str, Any], answer: Answer) -> None:
+        proposal = answer.get("proposal")
+        if answer.get("staged") and isinstance(proposal, str):
+            self.proposals.append(proposal)
+            self._tell(f"A proposal waits for you: vademecum review show {proposal}")
+        if name != "memory":
+            return
+        self.session.remember_state()
+        target: StoreName = "user" if args.get("target") == "user" else "memory"
+        view = self.session.vm.memory.view(target)
+        label = "The user profile" if target == "user" else "Memory"
+        if answer.get("success") is False and answer.get("current_entries") is not None:
+            self._tell(
+                f"{label} is full ({view.percent}%, {view.used:,}/{view.limit:,} characters); nothing was dropped."
+            )
+        elif view.percent >= round(self.session.vm.config.memory.consolidate_at * 100):
+            self._tell(f"{label} is {view.percent}% full; time to consolidate: vademecum memory edit {target}")

@@ -1,0 +1,278 @@
+"""The one entrance: a home, an agent in it, and the user it talks to.
+
+Idea: `open()` prepares folders and returns at once; every part (database, memory, notes, history ...) is made when it
+is first asked for. Invariant: opening imports no model library, no server and no YAML parser unless a config.yaml
+exists; what was made is shared by all threads and, through `as_()`, by all agents and users of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+
+from vademecum.clock import Clock, now_ms
+from vademecum.home import AgentFolder, Home
+from vademecum.model import OWNER, Actor, ToolSpec
+
+if TYPE_CHECKING:
+    from vademecum.agent.session import Session
+    from vademecum.config import Config
+    from vademecum.core.memory import CoreMemory
+    from vademecum.core.notes import Notes
+    from vademecum.gate.door import Gate
+    from vademecum.gate.review import Review
+    from vademecum.jobs.queue import Queue
+    from vademecum.models import ChatModel
+    from vademecum.sessions.history import History, SearchAnswer
+    from vademecum.store.connection import Database
+
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):
+    """A property that is computed once per object, under the object's lock, and then is a plain attribute."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: Vademecum | Shared, owner: type) -> T: ...
+    def __get__(self, instance: Vademecum | Shared | None, owner: type) -> T | Self:
+        if instance is None:
+            return self
+        made = instance.__dict__
+        with instance.lock:
+            if self._name not in made:
+                made[self._name] = self._make(instance)
+        return made[self._name]
+
+
+class Shared:
+    """What all agents and users of one home have in common in this process."""
+
+    def __init__(self, home: Home, overrides: Mapping[str, object], clock: Clock) -> None:
+        self.home = home
+        self.overrides = dict(overrides)
+        self.clock = clock
+        self.lock = threading.RLock()
+
+    @lazy
+    def config(self) -> Config:
+        from vademecum.config import load
+
+        return load(self.home.config, self.overrides)
+
+    @lazy
+    def env(self) -> dict[str, str]:
+        from vademecum.config import environment
+
+        return environment(self.home.env)
+
+    @lazy
+    def db(self) -> Database:
+        from vademecum.store import Database, migrate
+
+        database = Database(self.home.database)
+        migrate(database)
+        return database
+
+
+class Vademecum:
+    """The memory of one agent, for one user. Get one with `vademecum.open()`; safe to use from several threads."""
+
+    def __init__(self, shared: Shared, actor: Actor) -> None:
+        self._shared = shared
+        self.actor = actor
+        self.lock = threading.RLock()
+        self.clock = shared.clock
+
+    @property
+    def home(self) -> Home:
+        """The home folder's paths."""
+        return self._shared.home
+
+    @property
+    def config(self) -> Config:
+        """The typed configuration. Raises ConfigError on first use when config.yaml cannot be used."""
+        return self._shared.config
+
+    @property
+    def overrides(self) -> Mapping[str, object]:
+        """What the caller of `open()` laid over config.yaml."""
+        return self._shared.overrides
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The process's environment over the lines of the home's `.env`."""
+        return self._shared.env
+
+    @property
+    def db(self) -> Database:
+        """The home's database, its schema brought up to date. Raises StorageError or LockedError."""
+        return self._shared.db
+
+    @lazy
+    def folder(self) -> AgentFolder:
+        """The agent's folder: in the home, or wherever it was adopted."""
+        return self.home.agent(self.actor.agent, self.config)
+
+    @lazy
+    def gate(self) -> Gate:
+        """The one door for every write."""
+        from vademecum.gate.door import Gate
+        from vademecum.store.proposals import ProposalStore
+        from vademecum.store.verdicts import VerdictStore
+
+        approval = self.config.memory.write_approval
+        return Gate(ProposalStore(self.db), VerdictStore(self.db), write_approval=approval, clock=self.clock)
+
+    @lazy
+    def memory(self) -> CoreMemory:
+        """The two bounded stores that are always in the prompt."""
+        from vademecum.core.memory import CoreMemory, CoreTier
+        from vademecum.store.core_entries import EntryLedger
+
+        ledger = EntryLedger(self.db)
+        memory = CoreMemory(self.folder, self.actor, self.config.memory, self.gate, ledger, self.clock)
+        self.gate.register(CoreTier(memory))
+        return memory
+
+    @lazy
+    def notes(self) -> Notes:
+        """One-fact files, read on demand; their index is in the prompt."""
+        from vademecum.core.notes import Notes, NotesTier, SkillsTier
+
+        notes = Notes(self.folder, self.actor, self.config.memory, self.gate, self.clock)
+        self.gate.register(NotesTier(notes))
+        self.gate.register(SkillsTier(notes))
+        return notes
+
+    @lazy
+    def history(self) -> History:
+        """The sessions and messages of this agent with this user."""
+        from vademecum.sessions.history import History
+
+        return History(self.db, self.actor, self.clock)
+
+    @lazy
+    def review(self) -> Review:
+        """What waits for a person: list, show, approve, reject."""
+        from vademecum.gate.proposals import Proposals
+        from vademecum.gate.review import Review
+
+        _ = self.memory, self.notes  # they register the tiers through which an approval is carried out
+        return Review(self.gate, Proposals(self.db, self.actor))
+
+    @lazy
+    def queue(self) -> Queue:
+        """The background jobs of the home."""
+        from vademecum.jobs.queue import Queue
+
+        return Queue(self.db, self.clock)
+
+    def session(
+        self,
+        key: str | None = None,
+        *,
+        id: str | None = None,  # noqa: A002  the design's word
+        channel: str = "",
+        new: bool = False,
+        incognito: bool = False,
+    ) -> Session:
+        """Resume the open session of `key` or the session `id`, else open a new one and freeze its snapshot.
+
+        `new` ends the open session of `key` first; `incognito` keeps nothing of what is said. At a natural boundary
+        (`sessions.new_after`) a keyed session ends and a new one begins. Raises NotFoundError for an unknown `id`.
+        """
+        from vademecum.agent.session import open_session
+
+        return open_session(self, key, id=id, channel=channel, new=new, incognito=incognito)
+
+    def search_sessions(self, query: str, **filters: Any) -> SearchAnswer:
+        """Search everything that was said; `filters` are those of `History.search`."""
+        return self.history.search(query, **filters)
+
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that a model of this agent may call."""
+        from vademecum.agent.tools import specs
+
+        return specs()
+
+    def as_(self, agent: str | None = None, user: str | None = None) -> Vademecum:
+        """The same home for another agent or user (the agent is made when missing); shares the database."""
+        other = Vademecum(self._shared, Actor(agent or self.actor.agent, user or self.actor.user))
+        _prepare(other)
+        return other
+
+    def model(self, *, background: bool = False) -> ChatModel:
+        """The configured chat model, or the one for background work. Raises NoModelError when there is none."""
+        from vademecum.models import open_model
+
+        config = self.config
+        spec = (config.background_model or config.model) if background else config.model
+        return open_model(spec, config=config.models, env=self.env)
+
+    def close(self) -> None:
+        """Close the database for this home, in every thread. The object reopens it when used again."""
+        if "db" in self._shared.__dict__:
+            self.db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(  # noqa: A001  the design's word
+    home: str | os.PathLike[str] | None = None,
+    agent: str = "default",
+    user: str = OWNER,
+    config: Mapping[str, object] | None = None,
+    *,
+    clock: Clock = now_ms,
+) -> Vademecum:
+    """Open the memory of `agent` for `user`, and make home and agent when they are missing.
+
+    `home`: a folder, else `$VADEMECUM_HOME`, else `~/.vademecum`. `config`: overrides of config.yaml, nested or with
+    dotted keys. `clock`: the source of time, for tests. Raises UsageError for a name that cannot be a folder,
+    ConfigError for a configuration that cannot be used, StorageError when the disk refuses.
+    """
+    vm = Vademecum(Shared(Home.find(home), config or {}, clock), Actor(agent, user))
+    _prepare(vm)
+    return vm
+
+
+def _prepare(vm: Vademecum) -> None:
+    """Make home and agent folder if there are none. An adopted folder belongs to somebody else: never touched."""
+    from vademecum.errors import NotFoundError, StorageError
+
+    root = vm.folder.root
+    if root.is_dir():
+        return
+    if vm.actor.agent in vm.config.agents:
+        raise NotFoundError(
+            f"The folder of agent {vm.actor.agent!r} is not there: {root}. Nothing was made in its place.",
+            f"Bring the folder back, or correct `agents.{vm.actor.agent}.path` in {vm.home.config}.",
+        )
+    try:
+        vm.home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"Could not make the home {vm.home.root}: {error.strerror or error}.",
+            "Choose another folder with --home or $VADEMECUM_HOME.",
+        ) from error
+    from vademecum.core.birth import write_new_agent
+
+    write_new_agent(vm.folder)
