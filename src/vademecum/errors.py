@@ -123,9 +123,19 @@ class StorageError(VademecumError):
 
 
 class ModelError(VademecumError):
-    """The chat model could not be reached or did not answer usefully."""
+    """The chat model could not be reached or did not answer usefully.
+
+    `status` is the HTTP status of the vendor's answer, if one came; `retry_after` how many seconds it asks to wait.
+    """
 
     code = "model"
+
+    def __init__(
+        self, message: str, hint: str = "", status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        self.retry_after = retry_after
 
 
 class NoModelError(ModelError):
