@@ -30,7 +30,7 @@ CREATE UNIQUE INDEX sessions_open_key ON sessions (agent, user, key) WHERE key I
 CREATE INDEX sessions_recent ON sessions (agent, user, last_at DESC);
 CREATE UNIQUE INDEX sessions_source ON sessions (agent, user, source) WHERE source <> '';
 CREATE TABLE messages (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   session INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
   time INTEGER NOT NULL,
   role TEXT NOT NULL,
@@ -44,6 +44,12 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE INDEX messages_session ON messages (session, id);
 CREATE UNIQUE INDEX messages_source ON messages (session, source) WHERE source IS NOT NULL;
+CREATE VIRTUAL TABLE message_text USING fts5(
+  body,
+  content='', contentless_delete=1,
+  tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
+);
+CREATE VIRTUAL TABLE message_words USING fts5vocab(message_text, row);
 """
 
 _CORE = """

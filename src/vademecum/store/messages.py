@@ -1,0 +1,152 @@
+"""Messages as rows, and their entries in the full-text index.
+
+Idea: `messages` holds every turn verbatim; `message_text` is a contentless FTS5 table over a prepared form of it, so
+that text stands once in the database. Its positive row ids are message ids; a negative one, `-n`, is the title of
+session `n`. Invariant: a row and its index entry come and go in one transaction, and every query joins the session's
+agent and user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from vademecum.model import Actor
+from vademecum.store.connection import Database, translated
+
+_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn"
+_JOIN = "messages m JOIN sessions s ON s.n = m.session"
+_OWN = "s.agent = :agent AND s.user = :user"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A row of `messages` with the id of its session. `calls` is JSON, `time` UTC milliseconds."""
+
+    id: int
+    session_id: str
+    time: int
+    role: str
+    content: str
+    tool: str | None
+    calls: str | None
+    origin: str
+    channel: str
+    turn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRow:
+    """A message to store in session number `session`; `indexed` is its prepared text for the index."""
+
+    session: int
+    time: int
+    role: str
+    content: str
+    tool: str | None
+    calls: str | None
+    origin: str
+    channel: str
+    turn: str | None
+    source: str | None
+    indexed: str
+
+
+def insert(db: Database, rows: Iterable[NewRow]) -> list[int]:
+    """Store `rows` in one transaction and return the ids of those that were new.
+
+    A row whose `source` its session already has is left out. Several hundred bytes a row are held at a time.
+    """
+    new: list[int] = []
+    with db.atomic(), translated(db.path):
+        cursor = db.raw.cursor()
+        for row in rows:
+            stored = cursor.execute(
+                "INSERT INTO messages (session, time, role, content, tool, calls, origin, channel, turn, source)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                (
+                    row.session,
+                    row.time,
+                    row.role,
+                    row.content,
+                    row.tool,
+                    row.calls,
+                    row.origin,
+                    row.channel,
+                    row.turn,
+                    row.source,
+                ),
+            ).fetchall()
+            if not stored:
+                continue
+            cursor.execute("INSERT INTO message_text (rowid, body) VALUES (?, ?)", (stored[0][0], row.indexed))
+            new.append(int(stored[0][0]))
+    return new
+
+
+def id_of_source(db: Database, session: int, source: str) -> int | None:
+    """The id of the message that came from `source` in session number `session`."""
+    found = db.one("SELECT id FROM messages WHERE session = ? AND source = ?", (session, source))
+    return None if found is None else int(found[0])
+
+
+def index_title(db: Database, session: int, indexed: str) -> None:
+    """Make the title of session number `session` findable by its prepared text (empty: not at all)."""
+    with db.atomic():
+        db.execute("DELETE FROM message_text WHERE rowid = ?", (-session,))
+        if indexed:
+            db.execute("INSERT INTO message_text (rowid, body) VALUES (?, ?)", (-session, indexed))
+
+
+def of_session(db: Database, session: int, *, after: int = 0, limit: int = -1) -> list[MessageRow]:
+    """Messages of session number `session` with an id above `after`, oldest first; a negative limit means all."""
+    rows = db.all(
+        f"SELECT {_COLUMNS} FROM {_JOIN} WHERE m.session = ? AND m.id > ? ORDER BY m.id LIMIT ?",
+        (session, after, limit),
+    )
+    return [MessageRow(*row) for row in rows]
+
+
+def last_of_session(db: Database, session: int, *, before: int | None = None, limit: int) -> list[MessageRow]:
+    """The last `limit` messages of session number `session` (with an id below `before`), oldest first."""
+    rows = db.all(
+        f"SELECT {_COLUMNS} FROM {_JOIN} WHERE m.session = ? AND (? IS NULL OR m.id < ?) ORDER BY m.id DESC LIMIT ?",
+        (session, before, before, limit),
+    )
+    return [MessageRow(*row) for row in reversed(rows)]
+
+
+def count(db: Database, session: int) -> int:
+    """How many messages session number `session` has."""
+    row = db.one("SELECT count(*) FROM messages WHERE session = ?", (session,))
+    return 0 if row is None else int(row[0])
+
+
+def by_id(db: Database, actor: Actor, message: int) -> MessageRow | None:
+    """The actor's message with that id."""
+    row = db.one(
+        f"SELECT {_COLUMNS} FROM {_JOIN} WHERE m.id = :id AND {_OWN}",
+        {"id": message, "agent": actor.agent, "user": actor.user},
+    )
+    return None if row is None else MessageRow(*row)
+
+
+def erase(db: Database, sessions: Sequence[int]) -> int:
+    """Delete all messages and index entries of the sessions with these numbers; returns how many messages went."""
+    gone = 0
+    with db.atomic():
+        for n in sessions:
+            db.execute("DELETE FROM message_text WHERE rowid IN (SELECT id FROM messages WHERE session = ?)", (n,))
+            db.execute("DELETE FROM message_text WHERE rowid = ?", (-n,))
+            db.execute("DELETE FROM messages WHERE session = ?", (n,))
+            gone += db.changes()
+    return gone
+
+
+def simple_search(db: Database, actor: Actor, match: str, limit: int) -> list[MessageRow]:
+    rows = db.all(
+        f"SELECT {_COLUMNS} FROM message_text t JOIN messages m ON m.id = t.rowid JOIN sessions s ON s.n = m.session WHERE t.message_text MATCH :match"
+        f" AND {_OWN} ORDER BY t.rank LIMIT :limit",
+        {"match": match, "limit": limit, "agent": actor.agent, "user": actor.user},
+    )
+    return [MessageRow(*row) for row in rows]
