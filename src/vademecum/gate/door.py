@@ -1,0 +1,116 @@
+"""The one door: every write of every tier asks it, and it accepts, stages or refuses.
+
+Idea: what a text holds can only refuse it, where it came from decides whether a person is asked. Invariant: nothing in
+a text switches the check off, no absence of findings grants anything, and the gate imports no noun.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from vademecum.clock import Clock, now_ms
+from vademecum.errors import BlockedError, NotFoundError
+from vademecum.gate.candidate import Accepted, Candidate, Decision, Finding, Staged
+from vademecum.gate.proposals import Proposals, dump_findings, load_findings, sha256_of
+from vademecum.gate.tiers import Tier
+from vademecum.gate.unicode import find_hidden, is_plain
+from vademecum.store.proposals import ProposalStore
+from vademecum.store.verdicts import VerdictStore
+
+RULES_VERSION = f"1/{unicodedata.unidata_version}"
+"""Changes with the rules and with Python's Unicode tables; verdicts of other versions are not used."""
+
+_OUTSIDE = frozenset({"tool", "connector", "agent"})
+_REMEMBERED = 512
+
+
+class Gate:
+    """Decides on every write. `write_approval` is `off`, `untrusted` or `all`, as in config.yaml."""
+
+    def __init__(
+        self, proposals: ProposalStore, verdicts: VerdictStore | None, *, write_approval: str, clock: Clock = now_ms
+    ) -> None:
+        self._proposals = proposals
+        self._verdicts = verdicts
+        self._write_approval = write_approval
+        self._clock = clock
+        self._tiers: dict[str, Tier] = {}
+        self._seen: dict[str, tuple[Finding, ...]] = {}
+
+    def admit(self, candidate: Candidate) -> Decision:
+        """Accepted: write it now. Staged: it waits for a person, write nothing.
+
+        Raises BlockedError when the text (or target) holds characters that hide something, at every setting, and
+        RefusedError when a person rejected exactly this write before. What is removed is not looked at, so that an
+        entry that is blocked can always be taken out.
+        """
+        if candidate.action != "remove":
+            findings = self.inspect(candidate.text) or self.inspect(candidate.target)
+            if findings:
+                raise blocked(findings)
+        if self._needs_person(candidate):
+            proposals = Proposals(self._proposals.db, candidate.actor, self._clock)
+            return Staged(proposals.add(candidate))
+        return Accepted()
+
+    def inspect(self, text: str) -> tuple[Finding, ...]:
+        """What makes `text` unfit to be loaded into a prompt; () when nothing does. Cached by SHA-256."""
+        if is_plain(text):
+            return ()
+        digest = sha256_of(text)
+        findings = self._seen.get(digest)
+        if findings is None:
+            findings = self._look_up(digest, text)
+            if len(self._seen) >= _REMEMBERED:
+                self._seen.clear()
+            self._seen[digest] = findings
+        return findings
+
+    def _look_up(self, digest: str, text: str) -> tuple[Finding, ...]:
+        if self._verdicts is None:
+            return find_hidden(text)
+        kept = self._verdicts.get(digest, RULES_VERSION)
+        if kept is not None:
+            return load_findings(kept)
+        findings = find_hidden(text)
+        self._verdicts.put(digest, RULES_VERSION, dump_findings(findings))
+        return findings
+
+    def _needs_person(self, candidate: Candidate) -> bool:
+        if candidate.unattended and candidate.action != "add":
+            return True
+        kind = candidate.origin.kind
+        if kind == "person":
+            return False
+        if candidate.tier == "skills":  # a skill is a procedure to follow: inactive until a person approves it
+            return True
+        match self._write_approval:
+            case "off":
+                return False
+            case "untrusted":
+                own_store = candidate.tier == "core" and candidate.target == "user"
+                return kind in _OUTSIDE or not (candidate.actor.is_owner or own_store)
+            case _:
+                return True
+
+    def register(self, tier: Tier) -> None:
+        """Make `tier` known under its name; a second one of that name takes the place of the first."""
+        self._tiers[tier.name] = tier
+
+    def tier(self, name: str) -> Tier:
+        """The tier of that name. Raises NotFoundError."""
+        try:
+            return self._tiers[name]
+        except KeyError:
+            raise NotFoundError(
+                f"No tier is named {name!r}; there are: {', '.join(sorted(self._tiers)) or 'none'}."
+            ) from None
+
+
+def blocked(findings: tuple[Finding, ...]) -> BlockedError:
+    """The error for a text with `findings`: says which characters and where, and how to go on."""
+    return BlockedError(
+        f"Refused: {' '.join(finding.message for finding in findings)} Nothing was written.",
+        "Write the text again with visible characters of one alphabet a word; "
+        "emoji, accents and every living script are welcome.",
+    )

@@ -1,0 +1,34 @@
+"""What the gate found in a text, kept by the text's SHA-256 and the version of the rules.
+
+Idea: a cache, so that an entry that is loaded at every start is read once per set of rules. Invariant: losing a row
+costs only time; a busy database is never waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from vademecum.errors import LockedError, StorageError
+from vademecum.store.connection import BUSY_MS, Database
+
+
+class VerdictStore:
+    """The table `verdicts`."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def get(self, sha256: str, rules: str) -> str | None:
+        """The verdict on that text under those rules, or None when it was never given."""
+        row = self._db.one("SELECT verdict FROM verdicts WHERE sha256 = ? AND rules = ?", (sha256, rules))
+        return None if row is None else row[0]
+
+    def put(self, sha256: str, rules: str, verdict: str) -> None:
+        """Keep a verdict; when the database is busy or read-only it is dropped, and will be given again."""
+        connection = self._db.raw
+        connection.set_busy_timeout(0)  # loading memory must not stand in a queue for the sake of a cache
+        try:
+            with contextlib.suppress(LockedError, StorageError):
+                self._db.execute("INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?)", (sha256, rules, verdict))
+        finally:
+            connection.set_busy_timeout(BUSY_MS)
