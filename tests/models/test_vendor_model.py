@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from servers import openai
 
+from servers import openai
 from vademecum.config import ModelConfig
 from vademecum.errors import ModelError, NoModelError
 from vademecum.model import ToolSpec

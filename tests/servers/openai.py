@@ -140,8 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        sent = 0
-        for delta, finish in _deltas(answer):
+        for sent, (delta, finish) in enumerate(_deltas(answer)):
             if answer.hold_after is not None and sent == answer.hold_after:
                 self.wfile.flush()
                 while not self.server_state.release.wait(0.02):  # a comment line shows whether the client is there
@@ -149,7 +148,6 @@ class _Handler(BaseHTTPRequestHandler):
                     self.wfile.flush()
             choice = {"index": 0, "delta": delta, "finish_reason": finish}
             self._event(_envelope(request, "chat.completion.chunk") | {"choices": [choice]})
-            sent += 1
         self._event(_envelope(request, "chat.completion.chunk") | {"choices": [], "usage": _usage(answer)})
         self.wfile.write(b"data: [DONE]\n\n")
         self.wfile.flush()
