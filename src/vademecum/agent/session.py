@@ -8,6 +8,7 @@ no row, no message, no session id beside an entry.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from vademecum.agent.tools import Answer
     from vademecum.agent.turn import Turn
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.sessions.history import SessionInfo
+    from vademecum.sessions.types import Message, SessionInfo
 
 TurnKind = Literal["user", "scheduled", "subagent"]
 
@@ -241,35 +242,21 @@ class Session:
 
     def call(self, name: str, args: dict[str, Any], *, turn: str | None) -> Answer:
         """Run a tool and record the call with its answer."""
-        from vademecum.agent.tools import Caller, call_tool, for_the_record
+        from vademecum.agent.tools import Caller, as_sent, call_tool, for_the_record
 
         caller = Caller(self.vm, self.attempts, self.writing_origin(), self.stored_id, incognito=self.incognito)
         answer = call_tool(caller, name, args)
-        self.record(
-            "tool",
-            for_the_record(name, answer),
-            Origin.tool(name),
-            tool=name,
-            calls=[{"name": name, "args": args}],
-            turn=turn,
-        )
+        kept, sent = for_the_record(name, answer), as_sent(answer)
+        call = {"name": name, "args": args} | ({} if kept == sent else {"answer": sent})
+        self.record("tool", kept, Origin.tool(name), tool=name, calls=[call], turn=turn)
         return answer
 
     def writing_origin(self) -> Origin:
         """The origin of what the model writes here: itself, or the first untrusted text that it has read."""
         if not self._taint_read:
             self._taint_read = True
-            self._taint = self._taint or self._stored_taint()
+            self._taint = self._taint or taint_of(self.vm.history.messages(self.id))
         return self._taint or Origin.assistant()
-
-    def _stored_taint(self) -> Origin | None:
-        from vademecum.agent.tools import registry
-
-        ours = registry().keys()
-        for message in self.vm.history.messages(self.id):
-            if message.origin.kind in UNTRUSTED and message.role == "tool" and message.origin.name not in ours:
-                return message.origin
-        return None
 
     def review_when_due(self, tool_calls: int = 0) -> None:
         """Queue a background review after every N user turns, or after a turn with many tool calls."""
@@ -278,6 +265,17 @@ class Session:
         from vademecum.agent.review import review_due
 
         review_due(self.vm, self.id, tool_calls)
+
+
+def taint_of(messages: Iterable[Message]) -> Origin | None:
+    """The origin of the first text from outside among `messages`, if there is one; our own tools' answers are none."""
+    from vademecum.agent.tools import registry
+
+    ours = registry().keys()
+    for message in messages:
+        if message.origin.kind in UNTRUSTED and message.role == "tool" and message.origin.name not in ours:
+            return message.origin
+    return None
 
 
 def title_of(text: str) -> str:

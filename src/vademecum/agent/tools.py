@@ -92,7 +92,12 @@ def for_the_record(name: str, answer: Answer) -> str:
             "query": answer.get("query", ""),
             "hits": [hit.get("message_id", hit.get("session_id")) for hit in hits],
         }
-    return json.dumps(kept, ensure_ascii=False, default=str)
+    return as_sent(kept)
+
+
+def as_sent(answer: Answer) -> str:
+    """The answer as the model is sent it, in this turn and, byte for byte, in every later one."""
+    return json.dumps(answer, ensure_ascii=False, default=str)
 
 
 def failure(message: str, hint: str, code: str) -> Answer:

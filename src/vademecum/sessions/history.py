@@ -250,7 +250,8 @@ class History:
                 f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(_ROLES)}."
             )
         content = well_formed(message.content)
-        calls = None if not message.calls else json.dumps([dict(call) for call in message.calls], ensure_ascii=False)
+        calls = _json(message.calls)
+        said = _json([{key: part for key, part in call.items() if key != "answer"} for call in message.calls or ()])
         return NewRow(
             session=session.n,
             time=self._clock() if message.time is None else message.time,
@@ -262,7 +263,7 @@ class History:
             channel=message.channel or session.channel,
             turn=message.turn,
             source=message.source,
-            indexed=self._finder.index_text(content if calls is None else f"{content}\n{calls}"),
+            indexed=self._finder.index_text(content if said is None else f"{content}\n{said}"),
         )
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
@@ -271,6 +272,10 @@ class History:
             for row in rows:
                 sessions.delete(self._db, row.n)
         return gone
+
+
+def _json(calls: Sequence[Mapping[str, Any]] | None) -> str | None:
+    return json.dumps([dict(call) for call in calls], ensure_ascii=False) if calls else None
 
 
 def _sha256(text: str) -> str:
