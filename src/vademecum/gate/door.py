@@ -11,6 +11,7 @@ import unicodedata
 from vademecum.clock import Clock, now_ms
 from vademecum.errors import BlockedError, NotFoundError
 from vademecum.gate.candidate import Accepted, Candidate, Decision, Finding, Staged
+from vademecum.gate.lookalikes import find_lookalikes
 from vademecum.gate.proposals import Proposals, dump_findings, load_findings, sha256_of
 from vademecum.gate.tiers import Tier
 from vademecum.gate.unicode import find_hidden, is_plain
@@ -68,11 +69,11 @@ class Gate:
 
     def _look_up(self, digest: str, text: str) -> tuple[Finding, ...]:
         if self._verdicts is None:
-            return find_hidden(text)
+            return _judge(text)
         kept = self._verdicts.get(digest, RULES_VERSION)
         if kept is not None:
             return load_findings(kept)
-        findings = find_hidden(text)
+        findings = _judge(text)
         self._verdicts.put(digest, RULES_VERSION, dump_findings(findings))
         return findings
 
@@ -105,6 +106,10 @@ class Gate:
             raise NotFoundError(
                 f"No tier is named {name!r}; there are: {', '.join(sorted(self._tiers)) or 'none'}."
             ) from None
+
+
+def _judge(text: str) -> tuple[Finding, ...]:
+    return find_hidden(text) + find_lookalikes(text)
 
 
 def blocked(findings: tuple[Finding, ...]) -> BlockedError:
