@@ -1,0 +1,266 @@
+"""The root of the command line: global options, lazy commands, and how an error is printed.
+
+Idea: a command is a name and the module that holds it, imported when it runs. Invariant: an error of ours is a message
+and a hint on stderr (with `--json` the object `{"error": ...}` on stdout) and an exit code, never a traceback.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vademecum.errors import UsageError, VademecumError
+from vademecum.surfaces.cli.output import Style, dumps
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.model import Origin
+
+INTERRUPTED = 130
+
+
+class App:
+    """What every command is given: the global options, the opened home, and the way to print."""
+
+    def __init__(self) -> None:
+        self.home: str | None = None
+        self.agent = "default"
+        self.user = "owner"
+        self.json = False
+        self.style = Style.for_stream(sys.stdout)
+        self._vm: Vademecum | None = None
+
+    @property
+    def vm(self) -> Vademecum:
+        """The home, opened on first use; an agent that had to be made is announced on stderr."""
+        if self._vm is None:
+            from vademecum.agent.vademecum import open as open_home
+
+            self._vm = open_home(self.home, self.agent, self.user)
+        return self._vm
+
+    @property
+    def origin(self) -> Origin:
+        """Who is typing: a person on a terminal, else an assistant that uses the command."""
+        from vademecum.surfaces.cli.origin import actor_origin
+
+        return actor_origin()
+
+    def emit(self, data: object, *lines: str) -> None:
+        """Print `data` as JSON with `--json`, else the `lines`."""
+        if self.json:
+            print(dumps(data))
+        else:
+            for line in lines:
+                print(line)
+
+    def emit_list(self, results: Sequence[object], *lines: str, query: str = "", hint: str = "") -> None:
+        """Print a list in the shape that scripts rely on, else the `lines`."""
+        self.emit({"results": list(results), "query": query, "hint": hint}, *lines)
+
+    def note(self, line: str) -> None:
+        """A line for the person that is no part of the output: stderr, and nothing with `--json`."""
+        if not self.json:
+            print(Style.for_stream(sys.stderr).dim(line), file=sys.stderr)
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _parameter: click.Parameter, value: Any) -> None:
+        if value is not None and value is not False:
+            setattr(context.ensure_object(App), name, value)
+
+    return callback
+
+
+def global_options(*, hidden: bool) -> list[click.Option]:
+    """The options of every command; documented once, before the command, and understood after it too."""
+
+    def option(name: str, metavar: str, text: str) -> click.Option:
+        return click.Option(
+            [f"--{name}"], metavar=metavar, callback=_set(name), help=text, expose_value=False, hidden=hidden
+        )
+
+    return [
+        option("home", "PATH", "Home folder [$VADEMECUM_HOME, ~/.vademecum]."),
+        option("agent", "NAME", "Whose memory [default]."),
+        option("user", "NAME", "Whom the agent talks to [owner]."),
+    ]
+
+
+def _json_option(*, hidden: bool) -> click.Option:
+    return click.Option(
+        ["--json"], is_flag=True, expose_value=False, callback=_set("json"), help="Print JSON.", hidden=hidden
+    )
+
+
+def _with_globals(parameters: list[click.Parameter], *, json_hidden: bool) -> list[click.Parameter]:
+    """`parameters` and the global options; one that a command defines itself (`client install --user`) is its own."""
+    taken = {option for parameter in parameters for option in parameter.opts}
+    shared = [*global_options(hidden=True), _json_option(hidden=json_hidden)]
+    return [*parameters, *(option for option in shared if not taken & set(option.opts))]
+
+
+class Command(click.Command):
+    """A command with `--json`, and the global options for whoever types them last."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.params = _with_globals(self.params, json_hidden=False)
+
+
+class Group(click.Group):
+    """A group of commands that says what it can do when none is named."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.params = _with_globals(self.params, json_hidden=True)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            import difflib  # only on the way to an error
+
+            close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = (
+                f"Did you mean `{ctx.command_path} {close[0]}`?"
+                if close
+                else f"`{ctx.command_path} --help` lists them."
+            )
+            raise UsageError(f"There is no command `{ctx.command_path} {args[0]}`.", hint) from error
+
+
+SECTIONS: dict[str, dict[str, str]] = {
+    "Memory": {
+        "memory": "memory:memory",
+        "note": "note:note",
+        "review": "review:review",
+    },
+    "Conversations": {
+        "chat": "chat:chat",
+        "session": "session:session",
+    },
+    "Clients": {
+        "mcp": "serving:mcp",
+        "serve": "serving:serve",
+        "client": "clients:client",
+        "hook": "serving:hook",
+        "import": "clients:import_",
+    },
+    "Home": {
+        "init": "setup:init",
+        "agent": "setup:agent",
+        "token": "setup:token",
+        "config": "setup:config",
+        "doctor": "doctor:doctor",
+        "backup": "care:backup",
+        "restore": "care:restore",
+        "reindex": "care:reindex",
+    },
+}
+
+
+class Root(Group):
+    """The group of all commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return [name for commands in SECTIONS.values() for name in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        for commands in SECTIONS.values():
+            if cmd_name in commands:
+                module, _, attribute = commands[cmd_name].partition(":")
+                return getattr(import_module(f"vademecum.surfaces.cli.{module}"), attribute)
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in SECTIONS.items():
+            rows: list[tuple[str, str]] = []
+            for name in commands:
+                command = self.get_command(ctx, name)
+                if command is not None and not command.hidden:
+                    rows.append((name, command.get_short_help_str(limit=70)))
+            with formatter.section(title):
+                formatter.write_dl(rows, col_spacing=4)
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="vademecum", message="%(prog)s %(version)s")
+def root() -> None:
+    """Memory for AI agents: bounded, curated, always in the prompt, and a history that can be searched."""
+
+
+root.params = [*global_options(hidden=False), *(p for p in root.params if p.name in ("version", "json"))]
+
+
+def run_command(args: list[str]) -> int:
+    """Run `args` and return the exit code; every error of ours is printed here and nowhere else."""
+    _speak_utf8()
+    app = App()
+    try:
+        with contextlib.closing(_Closing(app)):
+            result = root.main(args, prog_name="vademecum", standalone_mode=False, obj=app)
+        _flush()
+    except VademecumError as error:
+        return _failed(app, args, error)
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "vademecum"
+        hint = "" if isinstance(error, click.exceptions.NoArgsIsHelpError) else f"`{where} --help` shows what it takes."
+        return _failed(app, args, UsageError(error.format_message(), hint))
+    except click.ClickException as error:
+        return _failed(app, args, UsageError(error.format_message()))
+    except (click.Abort, KeyboardInterrupt):
+        print(file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader (head, less) has seen enough
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+class _Closing:
+    """Closes the home when the command ends, so that the write-ahead log is folded in."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def close(self) -> None:
+        opened = self._app.__dict__.get("_vm")
+        if opened is not None:
+            opened.close()
+
+
+def _failed(app: App, args: Sequence[str], error: VademecumError) -> int:
+    if app.json or "--json" in args:
+        print(dumps(error.as_dict()))
+    else:
+        style = Style.for_stream(sys.stderr)
+        print(f"{style.bad('error:')} {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"{style.dim('hint: ')} {error.hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _speak_utf8() -> None:
+    """UTF-8 in and out on every platform, also through pipes; a lone surrogate is shown, not a crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+
+
+def _flush() -> None:
+    sys.stdout.flush()

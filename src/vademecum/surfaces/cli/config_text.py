@@ -1,0 +1,150 @@
+"""config.yaml as `init` writes it, and the one edit that is ever made to it.
+
+Idea: the template explains every key and sets none, so that the file says only what differs from the defaults.
+Invariant: an edit adds one entry to `agents`; every other byte that a person wrote stays, and the result is read back
+and compared before it is kept.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from vademecum.errors import ConfigError, RefusedError
+from vademecum.files import locked, write_atomic
+
+TEMPLATE = """\
+# Vademecum's configuration. Every key is optional; the values shown are the defaults.
+# To change one, remove the `#` before it and before the section that it stands in.
+# `vademecum config` prints every key with its value and where the value comes from.
+
+# memory:
+#   memory_enabled: true          # false: the agent's own store is neither in the prompt nor writable
+#   user_profile_enabled: true    # false: likewise for the store about the user
+#   memory_char_limit: 2200       # most characters of the agent's store, delimiters included
+#   user_char_limit: 1375         # most characters of each user's store
+#   index_char_limit: 4000        # most characters of the index of notes
+#   consolidate_at: 0.8           # from this share on, answers say that it is time to merge entries
+#   write_approval: untrusted     # what waits for a person: off | untrusted (from tools and other agents) | all
+#   review_every_turns: 10        # a background review after so many turns of the user; 0: never
+
+# sessions:
+#   retention_days: 0             # delete sessions in which nothing was said for so many days; 0: keep all
+#   new_after: never              # when a keyed session starts afresh and re-reads memory: never | idle | daily
+#   idle_minutes: 240             # what counts as idle
+
+# The chat model, as vendor:name, e.g. openai:gpt-5.2, anthropic:claude-opus-4-5, ollama:qwen3. Keys belong in .env.
+# Empty: no model; memory, search, MCP and everything else still work.
+# model: ""
+# background_model: ""            # for reviews and summaries; empty: the same model
+# background_limit: 0.5           # most that background requests may cost in a day, in US dollars; 0: none at all
+
+# models:
+#   base_url: ""                  # the address of an OpenAI-compatible server
+#   context_tokens: 128000        # how much the model reads at once; longer conversations are compacted
+#   timeout_seconds: 120.0        # how long to wait for an answer
+
+# serve:
+#   host: 127.0.0.1               # loopback only
+#   port: 8765                    # 0: any free port
+
+# Agents whose folder is somewhere else and stays there; `vademecum init --adopt PATH` writes this.
+# agents:
+#   NAME:
+#     path: /path/to/folder
+"""
+
+ENV_TEMPLATE = """\
+# Keys and tokens, one KEY=value a line. Only you can read this file.
+# OPENAI_API_KEY=
+# ANTHROPIC_API_KEY=
+"""
+
+
+def write_new(config: Path, env: Path) -> list[Path]:
+    """Write the templates where there is no file yet; returns what was written."""
+    written: list[Path] = []
+    for path, text, mode in ((config, TEMPLATE, None), (env, ENV_TEMPLATE, 0o600)):
+        if not path.exists():
+            write_atomic(path, text.encode(), mode=mode)
+            written.append(path)
+    return written
+
+
+def add_agent(config: Path, name: str, folder: Path) -> None:
+    """Say in `config` that agent `name` lives in `folder`.
+
+    Raises RefusedError when the agent has another folder, ConfigError when the file cannot be edited safely; it is
+    then as it was.
+    """
+    with locked(config):
+        before = config.read_bytes().decode("utf-8-sig") if config.exists() else TEMPLATE
+        tree = _parsed(before, config)
+        agents = cast("dict[str, dict[str, str]]", tree.get("agents") or {})
+        if name in agents:
+            if Path(agents[name].get("path", "")).expanduser().absolute() == folder:
+                return
+            raise RefusedError(
+                f"Agent {name!r} already has a folder in {config}: {agents[name].get('path')}. Nothing was changed.",
+                "Choose another name with --agent.",
+            )
+        wanted = {**tree, "agents": {**agents, name: {"path": str(folder)}}}
+        for edit in (_appended, _round_tripped):
+            after = edit(before, name, folder)
+            if after is not None and _same(after, wanted, config):
+                bom = b"\xef\xbb\xbf" if config.exists() and config.read_bytes().startswith(b"\xef\xbb\xbf") else b""
+                write_atomic(config, bom + after.encode())
+                return
+    raise ConfigError(
+        f"{config} could not be edited without changing something else in it; it was left as it is.",
+        f"Add it by hand: agents: {{{json.dumps(name)}: {{path: {json.dumps(str(folder))}}}}}",
+    )
+
+
+def _parsed(text: str, config: Path) -> dict[str, Any]:
+    from ruamel.yaml import YAML, YAMLError  # only when there is something to edit
+
+    try:
+        loaded: object = YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType]  untyped library
+    except YAMLError as error:
+        raise ConfigError(f"{config} is not valid YAML: {error}", "Correct it first; nothing was changed.") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{config} must be a mapping of keys to values.", "Correct it first; nothing was changed.")
+    return cast("dict[str, Any]", loaded)
+
+
+def _same(text: str, wanted: dict[str, Any], config: Path) -> bool:
+    try:
+        return _parsed(text, config) == wanted
+    except ConfigError:
+        return False
+
+
+def _appended(text: str, name: str, folder: Path) -> str:
+    """A new `agents` section at the end: nothing else is touched. JSON strings are YAML strings."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text or text.endswith("\n") else newline
+    lines = ["", "agents:", f"  {json.dumps(name)}:", f"    path: {json.dumps(str(folder), ensure_ascii=False)}", ""]
+    return text + gap + newline.join(lines)
+
+
+def _round_tripped(text: str, name: str, folder: Path) -> str | None:
+    """One more entry in the `agents` section that is there; comments, order and quotes are kept."""
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 100_000
+    tree: Any = yaml.load(text)
+    if tree is None:
+        return None
+    if not tree.get("agents"):
+        tree["agents"] = {}
+    tree["agents"][name] = {"path": str(folder)}
+    out = io.StringIO()
+    yaml.dump(tree, out)
+    return out.getvalue().replace("\n", "\r\n") if "\r\n" in text else out.getvalue()

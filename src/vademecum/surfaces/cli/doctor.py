@@ -1,0 +1,214 @@
+"""`vademecum doctor`: is everything as it should be, and if not, what to do.
+
+Idea: a list of small checks, each a sentence and a way out. Invariant: looking changes nothing; `--repair` does only
+what loses nothing, and keeps the bytes from before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from vademecum.errors import VademecumError
+from vademecum.surfaces.cli.app import App, Command
+from vademecum.surfaces.cli.output import Style, plural, printable, wrapped
+
+State = Literal["ok", "warn", "fail"]
+
+LITTLE_SPACE = 200_000_000
+"""Bytes of free disk below which doctor warns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: how it is, and what to do (empty when nothing)."""
+
+    check: str
+    state: State
+    message: str
+    hint: str = ""
+
+
+Check = Callable[[App], Iterator[Finding]]
+
+
+@click.command(cls=Command)
+@click.option("--repair", is_flag=True, help="Repair what can be repaired without losing anything.")
+@click.pass_obj
+def doctor(app: App, repair: bool) -> int:
+    """Look at home, files, database, index, locks, disk, tokens and hooks. Exit code 1 when something is broken."""
+    findings = [finding for name, check in CHECKS.items() for finding in _run(app, name, check)]
+    if repair:
+        findings += _repair(app)
+    if app.json:
+        app.emit_list([{"check": f.check, "state": f.state, "message": f.message, "hint": f.hint} for f in findings])
+    else:
+        for finding in findings:
+            print("\n".join(_lines(app.style, finding)))
+    return 1 if any(finding.state == "fail" for finding in findings) else 0
+
+
+def _run(app: App, name: str, check: Check) -> list[Finding]:
+    try:
+        return list(check(app))
+    except VademecumError as error:
+        return [Finding(name, "fail", error.message, error.hint)]
+
+
+def _lines(style: Style, finding: Finding) -> list[str]:
+    mark = {"ok": style.good("ok  "), "warn": style.warn("warn"), "fail": style.bad("FAIL")}[finding.state]
+    room = style.width - 18 if style.width else 0
+    first, *rest = wrapped(printable(finding.message), room)
+    lines = [f"{mark}  {finding.check:<10}  {first}", *(" " * 18 + line for line in rest)]
+    if finding.hint:
+        lines += [" " * 18 + style.dim(line) for line in wrapped(printable(finding.hint), room)]
+    return lines
+
+
+def _home(app: App) -> Iterator[Finding]:
+    root = app.vm.home.root
+    yield Finding("home", "ok", str(root))
+    if os.name == "nt":
+        return
+    for path in (root, app.vm.home.env, app.vm.home.database):
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            mode = f"{stat.S_IMODE(path.stat().st_mode):04o}"
+            better = "700" if path.is_dir() else "600"
+            yield Finding("home", "warn", f"Others may read {path} (mode {mode}).", f"chmod {better} {path}")
+
+
+def _config(app: App) -> Iterator[Finding]:
+    config = app.vm.config
+    there = app.vm.home.config.exists()
+    yield Finding("config", "ok", "config.yaml is read." if there else "No config.yaml: every value is the default.")
+    if config.model:
+        yield Finding("model", "ok", f"{config.model} (doctor never asks it anything).")
+    else:
+        yield Finding("model", "ok", "None is configured; everything but chat, summaries and reviews works without.")
+
+
+def _agents(app: App) -> Iterator[Finding]:
+    from vademecum.surfaces.cli.setup import agent_names
+
+    for name in agent_names(app):
+        try:
+            yield from _agent(app, name)
+        except VademecumError as error:
+            yield Finding("memory", "fail", f"{name}: {error.message}", error.hint)
+
+
+def _agent(app: App, name: str) -> Iterator[Finding]:
+    vm = app.vm.as_(agent=name)
+    found = vm.memory.diagnose()
+    for diagnosis in found:
+        hint = diagnosis.fix
+        yield Finding("memory", "warn", f"{diagnosis.path}: {diagnosis.what}", hint)
+    for store in ("memory", "user"):
+        view = vm.memory.view(store)
+        blocked = sum(1 for entry in view.entries if entry.blocked)
+        said = f"{name} {store}: {view.percent}% of {view.limit:,} characters, {plural(len(view.entries), 'entry')}"
+        if blocked:
+            hint = "`vademecum memory show` says why; `vademecum memory edit` corrects them."
+            yield Finding("memory", "warn", f"{said}; {blocked} of them kept out of the prompt", hint)
+        elif view.consolidate:
+            hint = f"Merge entries that overlap: vademecum --agent {name} memory edit {store}"
+            yield Finding("memory", "warn", said, hint)
+        else:
+            yield Finding("memory", "ok", said)
+
+
+def _database(app: App) -> Iterator[Finding]:
+    from vademecum.store.health import read_health
+
+    health = read_health(app.vm.db)
+    if health.faults:
+        hint = "Restore the last backup: vademecum restore. Core memory and notes are plain files, unaffected."
+        yield Finding("database", "fail", f"state.db is damaged: {'; '.join(health.faults)}", hint)
+        return
+    yield Finding("database", "ok", f"state.db is sound ({health.size / 1e6:,.1f} MB, {health.journal.upper()}).")
+    if health.wal > 64_000_000:
+        hint = "A process has kept a read open for long; restart long-running servers."
+        yield Finding("database", "warn", f"Its write-ahead log is {health.wal / 1e6:,.0f} MB.", hint)
+
+
+def _jobs(app: App) -> Iterator[Finding]:
+    counts, failures = app.vm.queue.counts(), app.vm.queue.failures()
+    waiting = sum(counts.get(state, 0) for state in ("due", "leased"))
+    yield Finding("jobs", "ok", f"{plural(waiting, 'job')} waiting." if waiting else "Nothing waits in the background.")
+    for failure in failures[:5]:
+        yield Finding("jobs", "warn", f"{failure.kind} {failure.key} failed: {failure.error}")
+
+
+def _locks(app: App) -> Iterator[Finding]:
+    held = list(_held(app))
+    for path, pid in held:
+        who = f"process {pid}" if pid else "another process"
+        yield Finding(
+            "locks", "warn", f"{path} is held by {who}.", "Normal for a moment; if it stays, look at that process."
+        )
+    if not held:
+        yield Finding("locks", "ok", "No file is locked.")
+
+
+def _held(app: App) -> Iterator[tuple[Path, int]]:
+    from filelock import FileLock, Timeout
+
+    roots = {app.vm.home.root, app.vm.folder.root}
+    for path in sorted({lock for root in roots for lock in root.rglob("*.lock") if lock.is_file()}):
+        try:
+            with FileLock(path, timeout=0):
+                pass
+        except Timeout:
+            yield path, _holder(path)
+
+
+def _holder(path: Path) -> int:
+    """The process that holds a lock file, from the kernel's table; 0 where there is none."""
+    try:
+        inode = path.stat().st_ino
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(f[4]) for line in lines if (f := line.split()) and f[5].endswith(f":{inode}")), 0)
+
+
+def _disk(app: App) -> Iterator[Finding]:
+    free = shutil.disk_usage(app.vm.home.root).free
+    if free < LITTLE_SPACE:
+        yield Finding("disk", "warn", f"Only {free / 1e6:,.0f} MB are free.", "Make room: writes fail when it is full.")
+    else:
+        yield Finding("disk", "ok", f"{free / 1e9:,.1f} GB are free.")
+
+
+def _tokens(app: App) -> Iterator[Finding]:
+    from vademecum.store.tokens import Tokens
+
+    live = [token for token in Tokens(app.vm.db).list() if token.revoked_at is None]
+    unused = sum(1 for token in live if token.used_at is None)
+    said = plural(len(live), "live token") + (f", {unused} never used" if unused else "")
+    yield Finding("tokens", "ok", said + ".")
+
+
+def _repair(app: App) -> Iterator[Finding]:
+    for diagnosis in app.vm.memory.diagnose():
+        if diagnosis.repairable:
+            yield Finding("repair", "ok", app.vm.memory.repair(diagnosis.path))
+
+
+CHECKS: dict[str, Check] = {
+    "home": _home,
+    "config": _config,
+    "memory": _agents,
+    "database": _database,
+    "jobs": _jobs,
+    "locks": _locks,
+    "disk": _disk,
+    "tokens": _tokens,
+}

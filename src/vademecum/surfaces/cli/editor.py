@@ -1,0 +1,66 @@
+"""A store in a person's editor, saved by compare-and-set.
+
+Idea: the editor works on a private temporary copy; what comes back is saved through the gate. Invariant: text that
+could not be saved is never lost: it stays in the named file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vademecum.errors import UsageError, VademecumError
+from vademecum.model import StoreName
+
+if TYPE_CHECKING:
+    from vademecum.core.memory import Change
+    from vademecum.surfaces.cli.app import App
+
+
+def editor_command() -> list[str]:
+    """The person's editor as a command: $VISUAL, $EDITOR, else the platform's plain one."""
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
+    return shlex.split(chosen, posix=os.name != "nt")
+
+
+def edit_text(app: App, store: StoreName) -> Change | None:
+    """Open `store` in the editor and save the result; None when nothing was changed.
+
+    Raises ConflictError when the file changed meanwhile, FullError or BlockedError when it cannot be saved, UsageError
+    when the editor could not be run; the edited text is then kept in a file that the error names.
+    """
+    before = app.vm.memory.edit_text(store)
+    handle, name = tempfile.mkstemp(prefix=f"vademecum-{store}-", suffix=".md")
+    path = Path(name)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+        stream.write(before)
+    try:
+        done = subprocess.run([*editor_command(), name], check=False)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise UsageError(
+            f"The editor {editor_command()[0]!r} could not be run: {error.strerror}. Nothing was changed.",
+            "Set $EDITOR to an editor that waits until its window is closed, e.g. `nano` or `code --wait`.",
+        ) from error
+    if done.returncode != 0:
+        raise UsageError(f"The editor ended with {done.returncode}. Nothing was changed.", f"Your text is in {path}.")
+    try:
+        after = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError("The edited text is not UTF-8. Nothing was changed.", f"It is kept in {path}.") from error
+    if after == before:
+        path.unlink(missing_ok=True)
+        return None
+    base = hashlib.sha256(before.encode("utf-8", "surrogatepass")).hexdigest()
+    try:
+        change = app.vm.memory.save_text(store, after, base, origin=app.origin)
+    except VademecumError as error:
+        error.hint = f"{error.hint} Your text is kept in {path}.".strip()
+        raise
+    path.unlink(missing_ok=True)
+    return change

@@ -1,0 +1,249 @@
+"""`vademecum memory`: look at the two stores, and change them by hand.
+
+Idea: every change goes through the same door as the model's. Invariant: an edit is saved only when the file is still
+what the editor was given.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from vademecum.errors import UsageError, VademecumError
+from vademecum.model import StoreName
+from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.output import Style, ago, plural, printable
+
+if TYPE_CHECKING:
+    from vademecum.core.memory import Change, Entry, StoreView
+
+STORES: tuple[StoreName, ...] = ("memory", "user")
+TITLES: dict[StoreName, str] = {"memory": "MEMORY", "user": "USER PROFILE"}
+STORE = click.Choice(STORES)
+
+
+@click.group(cls=Group)
+def memory() -> None:
+    """The two bounded stores that are always in the prompt.
+
+    STORE is `memory` (what the agent knows, the default) or `user` (who the user is).
+    """
+
+
+@memory.command()
+@click.argument("store", type=STORE, required=False)
+@click.pass_obj
+def show(app: App, store: StoreName | None) -> None:
+    """Print every entry with its age, its origin and the session that it came from."""
+    views = {name: app.vm.memory.view(name) for name in ([store] if store else STORES)}
+    if app.json:
+        app.emit({name: view_json(view) for name, view in views.items()})
+        return
+    for position, (name, view) in enumerate(views.items()):
+        if position:
+            print()
+        for line in view_lines(app, name, view):
+            print(line)
+
+
+@memory.command()
+@click.pass_obj
+def status(app: App) -> None:
+    """Print how full each store is, and what to do about it."""
+    views = {name: app.vm.memory.view(name) for name in STORES}
+    if app.json:
+        app.emit({name: status_json(app, view) for name, view in views.items()})
+        return
+    for name, view in views.items():
+        print(usage_line(app, app.style, name, view))
+        advice = _advice(app, name, view)
+        if advice:
+            print(f"{'':14}{app.style.warn(advice)}")
+
+
+@memory.command()
+@click.argument("words", nargs=-1, required=True, metavar="[STORE] TEXT")
+@click.pass_obj
+def add(app: App, words: tuple[str, ...]) -> None:
+    """Add an entry. TEXT `-` is read from standard input.
+
+    \b
+    vademecum memory add "Deploys happen on Tuesdays; ask before any other day."
+    vademecum memory add user "Prefers short answers."
+    """
+    store, (text,) = _arguments(words, "TEXT")
+    _report(app, app.vm.memory.add(store, _text(text), origin=app.origin))
+
+
+@memory.command()
+@click.argument("words", nargs=-1, required=True, metavar="[STORE] OLD NEW")
+@click.pass_obj
+def replace(app: App, words: tuple[str, ...]) -> None:
+    """Replace the one entry that contains OLD with NEW. NEW `-` is read from standard input."""
+    store, (old, new) = _arguments(words, "OLD", "NEW")
+    _report(app, app.vm.memory.replace(store, old, _text(new), origin=app.origin))
+
+
+@memory.command()
+@click.argument("words", nargs=-1, required=True, metavar="[STORE] OLD")
+@click.pass_obj
+def remove(app: App, words: tuple[str, ...]) -> None:
+    """Remove the one entry that contains OLD."""
+    store, (old,) = _arguments(words, "OLD")
+    _report(app, app.vm.memory.remove(store, old, origin=app.origin))
+
+
+@memory.command()
+@click.argument("store", type=STORE, default="memory")
+@click.pass_obj
+def edit(app: App, store: StoreName) -> None:
+    """Open a store in $VISUAL or $EDITOR. Entries are separated by a line `§`."""
+    from vademecum.surfaces.cli.editor import edit_text
+
+    _report(app, edit_text(app, store))
+
+
+def _arguments(words: tuple[str, ...], *names: str) -> tuple[StoreName, tuple[str, ...]]:
+    """The store (named first, or `memory`) and exactly the texts that are called `names`."""
+    if len(words) == len(names) and words[0] not in STORES:
+        return "memory", words
+    for store in STORES:
+        if words[0] == store and len(words) == len(names) + 1:
+            return store, words[1:]
+    wanted = " ".join(names)
+    raise UsageError(
+        f"Expected [STORE] {wanted}, got {plural(len(words), 'argument')}. Nothing was changed.",
+        "Put each text in quotes; STORE is `memory` or `user`.",
+    )
+
+
+def _text(argument: str) -> str:
+    return read_stdin() if argument == "-" else argument
+
+
+def read_stdin() -> str:
+    """Standard input as text without its last line feed. Raises UsageError when it is not UTF-8."""
+    try:
+        return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"Standard input is not UTF-8 (byte {error.start}). Nothing was changed.",
+            "Convert it first, e.g. with iconv.",
+        ) from error
+
+
+def view_json(view: StoreView) -> dict[str, object]:
+    """A store as scripts see it: the texts, and beside them what is known of each."""
+    return {
+        "entries": [entry.text for entry in view.entries],
+        "used": view.used,
+        "limit": view.limit,
+        "percent": view.percent,
+        "enabled": view.enabled,
+        "details": [_details(entry) for entry in view.entries],
+    }
+
+
+def _details(entry: Entry) -> dict[str, object]:
+    return {
+        "text": entry.text,
+        "origin": str(entry.origin),
+        "session": entry.session,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "blocked": [finding.message for finding in entry.blocked],
+    }
+
+
+def status_json(app: App, view: StoreView) -> dict[str, object]:
+    """Usage of a store as scripts see it."""
+    return {
+        "used": view.used,
+        "limit": view.limit,
+        "percent": view.percent,
+        "entries": len(view.entries),
+        "enabled": view.enabled,
+        "consolidate": view.percent >= _consolidate_at(app),
+    }
+
+
+def _consolidate_at(app: App) -> int:
+    return round(app.vm.config.memory.consolidate_at * 100)
+
+
+def usage_line(app: App, style: Style, name: StoreName, view: StoreView) -> str:
+    """`MEMORY        ███░░░  12%  264 / 2,200 characters, 3 entries` on one line."""
+    if not view.enabled:
+        return f"{style.bold(f'{TITLES[name]:<14}')}{style.dim('switched off in config.yaml')}"
+    bar = style.bar(view.percent, _consolidate_at(app))
+    size = f"{view.used:,} / {view.limit:,} characters, {plural(len(view.entries), 'entry')}"
+    return f"{style.bold(f'{TITLES[name]:<14}')}{bar} {view.percent:>4}%  {style.dim(size)}"
+
+
+def view_lines(app: App, name: StoreName, view: StoreView) -> list[str]:
+    """A store for people: usage, then each entry with a line about it."""
+    style, now = app.style, app.vm.clock()
+    lines = [usage_line(app, style, name, view)]
+    if view.enabled and not view.entries:
+        lines.append(style.dim("  nothing yet"))
+    for number, entry in enumerate(view.entries, 1):
+        lines.append("")
+        head, _, rest = style.indent(entry.text).partition("\n")
+        lines.append(f"{style.dim(f'{number:>3}')}  {head[5:]}" + (f"\n{rest}" if rest else ""))
+        lines.append("     " + style.dim(_about(entry, now)))
+        lines += [f"     {style.bad('blocked in the prompt:')} {finding.message}" for finding in entry.blocked]
+    return lines
+
+
+def _about(entry: Entry, now: int) -> str:
+    parts = [ago(entry.created_at, now)]
+    if entry.updated_at is not None and entry.created_at is not None and entry.updated_at - entry.created_at > 60_000:
+        parts.append(f"changed {ago(entry.updated_at, now)}")
+    parts.append(printable(str(entry.origin)))
+    if entry.session:
+        parts.append(f"session {entry.session}")
+    return " · ".join(parts)
+
+
+def _advice(app: App, name: StoreName, view: StoreView) -> str:
+    if not view.enabled or view.percent < _consolidate_at(app):
+        return ""
+    if view.percent >= 100:
+        return f"Full: new entries are refused. Merge or remove some: vademecum memory edit {name}"
+    return f"Nearly full. Merge entries that overlap: vademecum memory edit {name}"
+
+
+def change_json(change: Change) -> dict[str, object]:
+    """What a write did, as scripts see it."""
+    data: dict[str, object] = {"success": True, "done": True}
+    if change.outcome == "staged":
+        return data | {"staged": True, "proposal": change.proposal, "message": change.message}
+    return data | {
+        "store": change.store,
+        "outcome": change.outcome,
+        "message": change.message,
+        "note": change.note,
+        "entry_count": change.entry_count,
+        "used": change.used,
+        "limit": change.limit,
+    }
+
+
+def _report(app: App, change: Change | None) -> None:
+    if change is None:
+        app.emit({"success": True, "done": True, "outcome": "unchanged"}, "Nothing was changed.")
+        return
+    style = app.style
+    lines = [style.dim("• ") + change.message if change.outcome != "done" else style.good("✓ ") + change.message]
+    if change.note:
+        lines.append("  " + style.dim(change.note))
+    if change.outcome == "staged":
+        lines.append("  " + style.dim(f"A person decides: vademecum review show {change.proposal}"))
+    try:
+        view = app.vm.memory.view("user" if change.store == "user" else "memory")
+    except VademecumError:
+        app.emit(change_json(change), *lines)
+        return
+    app.emit(change_json(change), *lines, "  " + usage_line(app, style, view.store, view))
