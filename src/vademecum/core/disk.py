@@ -1,0 +1,43 @@
+"""Reading what a person, an editor or another program may have left on disk.
+
+Idea: bytes that are not UTF-8 become lone surrogates (PEP 383) inside this room and U+FFFD outside it. Invariant:
+`to_bytes(to_text(data)) == data` for any bytes, and a file that is there and cannot be read is an error, never an
+empty one.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vademecum.errors import UnreadableError
+
+_NOT_UTF8 = re.compile(r"[\udc80-\udcff]")
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """The bytes of `path`, None when there is no such file. Raises UnreadableError."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise UnreadableError(
+            f"{path} cannot be read: {error.strerror or error}. It was left as it is.",
+            "Correct its permissions, or move what stands in its place; then try again.",
+        ) from error
+
+
+def to_text(data: bytes) -> str:
+    """Bytes as text that `to_bytes` turns back."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def to_bytes(text: str) -> bytes:
+    """The bytes that `to_text` read."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def visible(text: str) -> str:
+    """`text` as it may leave this room: what was not UTF-8 is U+FFFD."""
+    return text if text.isascii() else _NOT_UTF8.sub("\ufffd", text)

@@ -1,0 +1,160 @@
+"""The text of a bounded store: entries between lines `§`, with every byte of the file kept.
+
+Idea: a file is read as entries and the gaps between them; a change touches the entries it means and writes every other
+byte back as it was, whatever a person, an editor or another program put there. Invariant:
+`Document.decode(data).encode() == data` for any bytes, and an entry is read back as the one entry that was stored.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vademecum.core.disk import to_bytes, to_text, visible
+
+DELIMITER = "\n§\n"
+"""What stands between two entries; counted as 3 characters."""
+
+_DELIMITER_LINE = re.compile(r"^§[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_TO_ESCAPE = re.compile(r"^(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
+_ESCAPED = re.compile(r"^\\(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
+_BOM = "\ufeff"
+_UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+
+# Punctuation that carries no meaning of its own; `C++`, `#4`, `1.5`, `~/.ssh` and `-5` must stay what they are.
+_SOFT = re.compile(r"(?<!\w)[.,](?!\w)|(?<=\w)[.,](?!\w)|[;:!?\"'`()\[\]{}*_…]|-(?!\w)|(?<=\w)-(?=\w)|§")
+_TYPOGRAPHIC = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "‑": "-"})
+
+
+def escape(text: str) -> str:
+    """`text` as it is stored: a line that is `§`, or backslashes and `§`, gets one backslash more."""
+    return _TO_ESCAPE.sub(r"\\", text) if "§" in text else text
+
+
+def unescape(text: str) -> str:
+    """The inverse of `escape`; a line `§` that was never escaped stays as it is."""
+    return _ESCAPED.sub("", text) if "§" in text else text
+
+
+def clean(text: str) -> str:
+    """`text` as an entry holds it: line ends are `\\n`, no white space at either end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def join(texts: Iterable[str]) -> str:
+    """Entries as one text, each escaped, in the form of the file."""
+    return DELIMITER.join(escape(text) for text in texts)
+
+
+def split(text: str) -> tuple[str, ...]:
+    """The entries of a text that `join` made, or of a file's text."""
+    return Document.parse(text).texts
+
+
+def near_key(text: str) -> str:
+    """A key that is equal for texts with the same words but for case, punctuation, white space and Unicode form."""
+    folded = unicodedata.normalize("NFKC", text).casefold().translate(_TYPOGRAPHIC)
+    return " ".join(_SOFT.sub(" ", unicodedata.normalize("NFKC", folded)).split())
+
+
+def preview(text: str, limit: int = 80) -> str:
+    """`text` on one line and at most `limit` characters long."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A store's file: `gaps[n]` stands before `cores[n]` (the entries as written), `tail` after the last one.
+
+    Gaps hold white space and delimiter lines only. Bytes that are not UTF-8 live on as lone surrogates
+    (PEP 383) in `cores`; `texts` shows them as U+FFFD. A file in UTF-16 with a byte order mark is kept in it.
+    """
+
+    encoding: str = "utf-8"
+    bom: str = ""
+    cores: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
+    tail: str = ""
+    eol: str = "\n"
+
+    @staticmethod
+    def decode(data: bytes) -> Document:
+        """The document of a file's bytes; never fails."""
+        encoding = _UTF16.get(data[:2], "utf-8")
+        if encoding != "utf-8":
+            try:
+                return Document.parse(data.decode(encoding), encoding)
+            except UnicodeDecodeError:
+                pass  # those two bytes were not a mark; read as bytes below
+        return Document.parse(to_text(data))
+
+    @staticmethod
+    def parse(text: str, encoding: str = "utf-8") -> Document:
+        """The document of a file's decoded text."""
+        bom = _BOM if text.startswith(_BOM) else ""
+        body = text[len(bom) :]
+        cores: list[str] = []
+        gaps: list[str] = []
+        done = start = 0
+        for end, after in [*((m.start(), m.end()) for m in _DELIMITER_LINE.finditer(body)), (len(body), len(body))]:
+            chunk = body[start:end]
+            core = chunk.strip()
+            if core:
+                at = start + len(chunk) - len(chunk.lstrip())
+                gaps.append(body[done:at])
+                cores.append(core)
+                done = at + len(core)
+            start = after
+        eol = "\r\n" if body.count("\r\n") * 2 > body.count("\n") else "\n"
+        return Document(encoding, bom, tuple(cores), tuple(gaps), body[done:], eol)
+
+    @property
+    def text(self) -> str:
+        """The whole text of the file, byte order mark included."""
+        parts = [self.bom]
+        for gap, core in zip(self.gaps, self.cores, strict=True):
+            parts += (gap, core)
+        return "".join([*parts, self.tail])
+
+    def encode(self) -> bytes:
+        """The bytes of the file."""
+        return to_bytes(self.text) if self.encoding == "utf-8" else self.text.encode(self.encoding)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The entries: unescaped, line ends `\\n`, bytes that are not UTF-8 as U+FFFD."""
+        return tuple(visible(unescape(core.replace("\r\n", "\n"))) for core in self.cores)
+
+    @property
+    def used(self) -> int:
+        """Characters of the entries joined by the delimiter; what limits count."""
+        characters = sum(len(core) - (core.count("\r\n") if "\r" in core else 0) for core in self.cores)
+        return characters + len(DELIMITER) * max(0, len(self.cores) - 1)
+
+    def added(self, text: str) -> Document:
+        """With the entry `text` after the last one."""
+        core = self._stored(text)
+        if self.cores:
+            gaps = (*self.gaps, f"{self.eol}§{self.eol}")
+            return Document(self.encoding, self.bom, (*self.cores, core), gaps, self.tail, self.eol)
+        head = self.tail + self.eol if self.tail and not self.tail.endswith("\n") and "§" in self.tail else self.tail
+        return Document(self.encoding, self.bom, (core,), (head,), "", self.eol)
+
+    def replaced(self, index: int, text: str) -> Document:
+        """With `text` in the place of entry `index`."""
+        cores = (*self.cores[:index], self._stored(text), *self.cores[index + 1 :])
+        return Document(self.encoding, self.bom, cores, self.gaps, self.tail, self.eol)
+
+    def removed(self, index: int) -> Document:
+        """Without entry `index` and the delimiter that it no longer needs."""
+        cores = self.cores[:index] + self.cores[index + 1 :]
+        if not cores:
+            return Document(self.encoding, self.bom, (), (), self.gaps[0] + self.tail, self.eol)
+        gaps = (self.gaps[0], *self.gaps[2:]) if index == 0 else self.gaps[:index] + self.gaps[index + 1 :]
+        return Document(self.encoding, self.bom, cores, gaps, self.tail, self.eol)
+
+    def _stored(self, text: str) -> str:
+        return escape(text).replace("\n", self.eol) if self.eol != "\n" else escape(text)

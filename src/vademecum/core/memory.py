@@ -1,0 +1,424 @@
+"""The two bounded stores that are always in the prompt: `memory` and `user`.
+
+Idea: a change is planned on the document that was just read under the file's lock, checked against the limit, brought
+to the gate, and written at once or not at all; one operation and a batch are the same thing. Invariant: no write drops
+an entry that it was not told to, or takes a store that is within its limit over it. `state.db` only keeps the entries'
+stories beside: losing it blocks nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from vademecum.clock import Clock, now_ms
+from vademecum.config import MemoryConfig
+from vademecum.core.disk import read_bytes
+from vademecum.core.entries import Document, join, preview, split
+from vademecum.core.plan import Operation, Plan
+from vademecum.errors import (
+    ConflictError,
+    DisabledError,
+    FullError,
+    LockedError,
+    StorageError,
+    UsageError,
+)
+from vademecum.files import LOCK_SECONDS, locked, write_atomic
+from vademecum.gate.candidate import Candidate, Finding, Proposal, Staged
+from vademecum.gate.structure import neutralise
+from vademecum.home import AgentFolder
+from vademecum.model import Actor, Origin, StoreName
+from vademecum.store.core_entries import EntryChange, EntryLedger, EntryRecord
+
+if TYPE_CHECKING:
+    from vademecum.core.repair import Diagnosis
+    from vademecum.gate.door import Gate
+
+STORES: tuple[StoreName, ...] = ("memory", "user")
+
+_SAVED = "It is on disk and complete: do not repeat this call."
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry. Times in UTC ms, None when the ledger was lost; `blocked` is what keeps it out of the prompt."""
+
+    text: str
+    origin: Origin
+    session: str | None
+    created_at: int | None
+    updated_at: int | None
+    blocked: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreView:
+    """A store as it is now. `used` and `limit` count characters of the joined entries, delimiters included."""
+
+    store: StoreName
+    enabled: bool
+    entries: tuple[Entry, ...]
+    used: int
+    limit: int
+    consolidate: bool
+    """True from `consolidate_at` on: it is time to merge and remove entries."""
+
+    @property
+    def percent(self) -> int:
+        """How full it is, rounded down; more than 100 when a hand edit went over the limit."""
+        return self.used * 100 // self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write did. `before` and `after` are the entries that went and came, as the file joins them."""
+
+    store: StoreName
+    outcome: Literal["done", "duplicate", "staged"]
+    message: str
+    note: str
+    before: str
+    after: str
+    entry_count: int
+    used: int
+    limit: int
+    proposal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    origin: Origin
+    session: str | None = None
+    unattended: bool = False
+    approved: bool = False
+
+
+class CoreMemory:
+    """The stores of one agent for one user. Thread-safe, and safe beside other processes on the same files."""
+
+    def __init__(
+        self,
+        folder: AgentFolder,
+        actor: Actor,
+        config: MemoryConfig,
+        gate: Gate,
+        ledger: EntryLedger,
+        clock: Clock = now_ms,
+        *,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        self.folder = folder
+        self.actor = actor
+        self.config = config
+        self.gate = gate
+        self._ledger = ledger
+        self.clock = clock
+        self._lock_seconds = lock_seconds
+
+    def path(self, store: StoreName) -> Path:
+        """The file of `store` for this user."""
+        return self.folder.store(store, self.actor.user)
+
+    def limit(self, store: StoreName) -> int:
+        """The store's limit in characters."""
+        return self.config.memory_char_limit if store == "memory" else self.config.user_char_limit
+
+    def enabled(self, store: StoreName) -> bool:
+        """Whether the store is switched on: in the prompt and writable."""
+        return self.config.memory_enabled if store == "memory" else self.config.user_profile_enabled
+
+    def load(self, store: StoreName) -> Document:
+        """The store's file as it is now; empty when there is none. Raises UnreadableError."""
+        data = read_bytes(self.path(store))
+        return Document() if data is None else Document.decode(data)
+
+    def entries(self, store: StoreName) -> tuple[Entry, ...]:
+        """The entries in the file's order, each with its story. Raises UnreadableError."""
+        return self._entries(store, self.load(store))
+
+    def view(self, store: StoreName) -> StoreView:
+        """The store's entries and how full it is; also of a store that is switched off. Raises UnreadableError."""
+        document = self.load(store)
+        limit = self.limit(store)
+        full = document.used >= self.config.consolidate_at * limit
+        return StoreView(store, self.enabled(store), self._entries(store, document), document.used, limit, full)
+
+    def shown(self, document: Document) -> tuple[str, ...]:
+        """The entries as a model sees them: made inert, or why one is kept out of the prompt (not its text)."""
+        return tuple(self._shown(text) for text in document.texts)
+
+    def _shown(self, text: str) -> str:
+        findings = self.gate.inspect(text)
+        if findings:
+            rules = ", ".join(dict.fromkeys(finding.rule for finding in findings))
+            return f"[entry blocked by rule {rules}; its text is kept in the file for a person to see]"
+        return neutralise(join([text]))
+
+    def add(
+        self,
+        store: StoreName,
+        text: str,
+        *,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> Change:
+        """Append an entry. Text that is there already is not added again (outcome `duplicate`).
+
+        Raises FullError, BlockedError, DisabledError, RefusedError, LockedError, StorageError, UsageError; after any
+        of them the file is as it was.
+        """
+        operations = [Operation("add", text)]
+        return self.apply(operations, store=store, origin=origin, session=session, unattended=unattended)
+
+    def replace(
+        self,
+        store: StoreName,
+        old_text: str,
+        text: str,
+        *,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> Change:
+        """Put `text` in the place of the one entry that is, or contains, `old_text`; `Change.before` is what went.
+
+        Raises NotFoundError, AmbiguousError, and what `add` raises.
+        """
+        operations = [Operation("replace", text, old_text)]
+        return self.apply(operations, store=store, origin=origin, session=session, unattended=unattended)
+
+    def remove(
+        self,
+        store: StoreName,
+        old_text: str,
+        *,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> Change:
+        """Remove the one entry that is, or contains, `old_text`. Raises NotFoundError, AmbiguousError, see `add`."""
+        operations = [Operation("remove", old_text=old_text)]
+        return self.apply(operations, store=store, origin=origin, session=session, unattended=unattended)
+
+    def apply(
+        self,
+        operations: Sequence[Operation],
+        *,
+        store: StoreName = "memory",
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> Change:
+        """Carry out all `operations` in order, or none; only the final state must keep the limit. Raises as above."""
+        if not operations:
+            raise UsageError("There is nothing to do: no operation was given.", "Give at least one operation.")
+        self._check_writable(store)
+
+        def plan(document: Document) -> Plan:
+            planned = Plan(document)
+            for operation in operations:
+                planned.carry_out(operation, store, self.shown)
+            return planned
+
+        return self._commit(store, plan, _Writer(origin or Origin.assistant(), session, unattended))
+
+    def edit_text(self, store: StoreName) -> str:
+        """The file's whole text, for an editor. Write it with `errors="surrogateescape"`, read it back likewise."""
+        return self.load(store).text
+
+    def save_text(self, store: StoreName, text: str, base_sha256: str, *, origin: Origin | None = None) -> Change:
+        """Make `text` the file's text, to the byte. `base_sha256` is `sha256_of(edit_text(store))` from before.
+
+        Raises ConflictError when the file changed meanwhile, and what `add` raises.
+        """
+        self._check_writable(store)
+
+        def plan(document: Document) -> Plan:
+            if sha256_of(document.text) != base_sha256:
+                raise ConflictError(
+                    f"{self.path(store)} changed while it was being edited. The newer file was kept.",
+                    "Edit again, starting from what is there now.",
+                )
+            return Plan.rewritten(document, Document.parse(text, document.encoding))
+
+        return self._commit(store, plan, _Writer(origin or Origin.person()))
+
+    def carry_out(self, proposal: Proposal) -> str:
+        """Write what a person approved, for the user it was proposed for; one line that says what was done.
+
+        Raises ConflictError when an entry that it replaces or removes is no longer there, and what `add` raises.
+        """
+        store: StoreName = "user" if proposal.target == "user" else "memory"
+        mine = self
+        if proposal.actor != self.actor:
+            mine = CoreMemory(self.folder, proposal.actor, self.config, self.gate, self._ledger, self.clock)
+        mine._check_writable(store)
+        old, new = split(proposal.before), split(proposal.text)
+
+        def plan(document: Document) -> Plan:
+            missing = [text for text in old if text not in document.texts]
+            if missing:
+                raise ConflictError(
+                    f"The entry {preview(missing[0])!r} is no longer in {store!r}. Nothing was written.",
+                    "Reject this proposal; a new one can be made from what is there now.",
+                )
+            planned = Plan(document)
+            for before, after in zip(old, new, strict=False):
+                planned.replace(before, after)
+            for text in old[len(new) :]:
+                planned.remove(text)
+            for text in new[len(old) :]:
+                planned.add(text)
+            return planned
+
+        return mine._commit(store, plan, _Writer(proposal.origin, proposal.session, approved=True)).message
+
+    def diagnose(self) -> list[Diagnosis]:
+        """What is unusual in the files of both stores, and what `repair` can do about it."""
+        from vademecum.core.repair import diagnose_store  # only doctor needs it
+
+        return [found for store in STORES for found in diagnose_store(self, store)]
+
+    def repair(self, path: Path) -> str:
+        """Put the store's file at `path` into its plain form without losing a word; says what was done.
+
+        The bytes from before are kept beside it. Raises NotFoundError when `path` is not one of the stores.
+        """
+        from vademecum.core.repair import repair_store
+
+        return repair_store(self, path, self._lock_seconds)
+
+    def _entries(self, store: StoreName, document: Document) -> tuple[Entry, ...]:
+        texts = document.texts
+        hashes = [sha256_of(text) for text in texts]
+        known = self._known(store, hashes)
+        return tuple(self._entry(text, known.get(sha256)) for text, sha256 in zip(texts, hashes, strict=True))
+
+    def _entry(self, text: str, record: EntryRecord | None) -> Entry:
+        blocked = self.gate.inspect(text)
+        if record is None:
+            return Entry(text, Origin.file(), None, None, None, blocked)
+        origin = Origin.parse(record.origin)
+        return Entry(text, origin, record.session, record.created_at, record.updated_at, blocked)
+
+    def _known(self, store: StoreName, hashes: Sequence[str]) -> dict[str, EntryRecord]:
+        """The entries' records; those that nobody wrote through us are first seen now."""
+        try:
+            known = self._ledger.known(self.actor, store)
+            fresh = [sha256 for sha256 in hashes if sha256 not in known]
+            if fresh:
+                self._ledger.seen(self.actor, store, fresh, self.clock())
+                known = self._ledger.known(self.actor, store)
+        except (StorageError, LockedError):
+            return {}  # the text is what counts; the view shows that the stories are missing
+        return known
+
+    def _check_writable(self, store: StoreName) -> None:
+        if not self.enabled(store):
+            key = "memory_enabled" if store == "memory" else "user_profile_enabled"
+            raise DisabledError(
+                f"The store {store!r} is switched off (memory.{key}). Nothing was written; its file is kept.",
+                "Do not try again. A person can switch it on in config.yaml.",
+            )
+
+    def _commit(self, store: StoreName, plan: Callable[[Document], Plan], writer: _Writer) -> Change:
+        """Read, plan, check, ask the gate and write, all under the file's lock; then tell the ledger."""
+        path = self.path(store)
+        with locked(path, seconds=self._lock_seconds):
+            before = self.load(store)
+            planned = plan(before)
+            if planned.document is before or planned.document == before:
+                return self._change(store, planned, "duplicate", planned.message)
+            self._check_room(store, before, planned.document)
+            if not writer.approved and (planned.added or planned.removed):
+                decision = self.gate.admit(self._candidate(store, planned, writer))
+                if isinstance(decision, Staged):
+                    message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
+                    return self._change(store, planned, "staged", message, proposal=decision.proposal.id)
+            write_atomic(path, planned.document.encode())
+        return self._change(store, planned, "done", planned.message, told=self._tell_ledger(store, planned, writer))
+
+    def _candidate(self, store: StoreName, planned: Plan, writer: _Writer) -> Candidate:
+        new, gone = planned.added, planned.removed
+        return Candidate(
+            tier="core",
+            action="replace" if new and gone else "add" if new else "remove",
+            target=store,
+            text=join(new),
+            origin=writer.origin,
+            actor=self.actor,
+            before=join(gone),
+            session=writer.session,
+            unattended=writer.unattended,
+        )
+
+    def _check_room(self, store: StoreName, before: Document, after: Document) -> None:
+        limit, used = self.limit(store), after.used
+        if used <= limit or used < before.used:
+            return
+        listed = "\n".join(f"  - {preview(text)}" for text in self.shown(before))
+        raise FullError(
+            f"The store {store!r} is full: it has {before.used:,} of {limit:,} characters, this change would make "
+            f"{used:,}. Nothing was written, nothing dropped.\nIts entries:\n{listed or '  (none)'}",
+            "Use replace to merge entries, or remove what no longer holds, then add; or do it all in one batch.",
+        )
+
+    def _tell_ledger(self, store: StoreName, planned: Plan, writer: _Writer) -> str:
+        removed, added = (tuple(map(sha256_of, texts)) for texts in (planned.removed, planned.added))
+        change = EntryChange(removed, added, str(writer.origin), writer.session, self.clock())
+        try:
+            self._ledger.wrote(self.actor, store, change)
+        except (StorageError, LockedError) as error:
+            return f"Its age and origin could not be recorded: {error.message}"
+        return ""
+
+    def _change(
+        self,
+        store: StoreName,
+        planned: Plan,
+        outcome: Literal["done", "duplicate", "staged"],
+        message: str,
+        *,
+        told: str = "",
+        proposal: str | None = None,
+    ) -> Change:
+        document = planned.document if outcome == "done" else planned.base
+        used, limit = document.used, self.limit(store)
+        notes = [_SAVED] if outcome == "done" else []
+        notes += [told] if told else []
+        notes += planned.near_duplicates()
+        if used >= self.config.consolidate_at * limit:
+            notes.append(
+                f"The store is {used * 100 // limit}% full: time to consolidate. Merge related entries with replace, "
+                "remove what no longer holds."
+            )
+        before, after = _joined(planned.removed), _joined(planned.added)
+        count = len(document.cores)
+        return Change(store, outcome, message, " ".join(notes), before, after, count, used, limit, proposal)
+
+
+class CoreTier:
+    """The core as the gate knows it: carries out approved changes of the stores."""
+
+    name = "core"
+
+    def __init__(self, memory: CoreMemory) -> None:
+        self._memory = memory
+
+    def apply(self, proposal: Proposal) -> str:
+        """See `Tier.apply`."""
+        return self._memory.carry_out(proposal)
+
+
+def sha256_of(text: str) -> str:
+    """SHA-256 in hexadecimal of a text's UTF-8 bytes, of a file's text as it stood in the file."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else join(texts)

@@ -1,0 +1,468 @@
+"""Notes: one fact a file, read on demand; and the approved skills, which are read the same way.
+
+Idea: the files are the person's, so a write changes the lines it means, and the index gets one line for each.
+Invariant: nothing is written that the index has no room to name, no name leads out of the folder, and two names that a
+disk might take for one are refused instead of overwritten.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from vademecum.clock import Clock, iso, now_ms
+from vademecum.config import MemoryConfig
+from vademecum.core.disk import read_bytes, to_bytes, to_text, visible
+from vademecum.core.frontmatter import FrontMatter, one_line, scalar
+from vademecum.core.index import Index, index_line
+from vademecum.core.slugs import check_slug, same, slug_of
+from vademecum.errors import (
+    BlockedError,
+    ConflictError,
+    FullError,
+    NotFoundError,
+    StorageError,
+    UnreadableError,
+    UsageError,
+)
+from vademecum.files import LOCK_SECONDS, locked, write_atomic
+from vademecum.gate.candidate import Action, Candidate, Proposal, Staged
+from vademecum.home import AgentFolder
+from vademecum.model import Actor, Origin
+
+if TYPE_CHECKING:
+    from vademecum.core.repair import Diagnosis
+    from vademecum.gate.door import Gate
+
+NoteType = Literal["user", "feedback", "project", "reference"]
+NOTE_TYPES: tuple[str, ...] = get_args(NoteType)
+
+_SAVED = "It is on disk and complete: do not repeat this call."
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHead:
+    """What the index knows of a note or skill. `problem` says why its front matter could not be used."""
+
+    slug: str
+    name: str
+    description: str
+    type: str
+    skill: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A whole note: `body` is what follows the front matter, or the whole text when that cannot be read."""
+
+    slug: str
+    name: str
+    description: str
+    type: str
+    body: str
+    text: str
+    path: Path
+    skill: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChange:
+    """What a write did. `before` and `after` are the file's whole text, empty when there was or is none."""
+
+    slug: str
+    outcome: Literal["done", "duplicate", "staged"]
+    message: str
+    note: str
+    before: str
+    after: str
+    proposal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    origin: Origin
+    session: str | None = None
+    unattended: bool = False
+    approved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a note or skill is: its file, the index's link to it, and the tier that it belongs to."""
+
+    slug: str
+    skill: bool
+    path: Path
+
+    @property
+    def link(self) -> str:
+        """Relative to the folder of the notes."""
+        return f"../skills/{self.slug}/SKILL.md" if self.skill else f"{self.slug}.md"
+
+    @property
+    def what(self) -> str:
+        """`note` or `skill`, for messages."""
+        return "skill" if self.skill else "note"
+
+
+class Notes:
+    """The notes and skills of one agent, shared by its users. Thread-safe, and safe beside other processes."""
+
+    def __init__(
+        self,
+        folder: AgentFolder,
+        actor: Actor,
+        config: MemoryConfig,
+        gate: Gate,
+        clock: Clock = now_ms,
+        *,
+        lock_seconds: float = LOCK_SECONDS,
+    ) -> None:
+        self.folder = folder
+        self.actor = actor
+        self.config = config
+        self.gate = gate
+        self._clock = clock
+        self._lock_seconds = lock_seconds
+
+    def list(self) -> tuple[NoteHead, ...]:
+        """Every note, then every skill, each by slug; files whose front matter is broken included."""
+        return tuple(self._head(place) for place in self.places())
+
+    def read(self, slug: str) -> Note:
+        """The note or skill of that slug or name. Raises NotFoundError, UsageError, UnreadableError."""
+        return self._note(self._find(slug))
+
+    def write(
+        self,
+        name: str,
+        description: str,
+        type: str,  # noqa: A002  the front matter's word
+        body: str,
+        *,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> NoteChange:
+        """Make the note `name` (or the one of that slug) say this; lines of the file that need not change stay.
+
+        Raises UsageError, ConflictError (another note's name differs only in case or spelling of letters), FullError
+        (no room in the index), UnreadableError (its front matter is broken), BlockedError, LockedError, StorageError.
+        """
+        if type not in NOTE_TYPES:
+            raise UsageError(
+                f"{type!r} is not a type of note. Nothing was written.", f"Use one of {', '.join(NOTE_TYPES)}."
+            )
+        writer = _Writer(origin or Origin.assistant(), session, unattended)
+        with self._locked():
+            place = self._place_for(name, skill=False)
+            return self._write(place, self._composed(place, name, description, body, type), writer)
+
+    def write_skill(
+        self,
+        name: str,
+        description: str,
+        body: str,
+        *,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> NoteChange:
+        """Propose (or, as a person, write) the skill `name`. Raises as `write`."""
+        writer = _Writer(origin or Origin.assistant(), session, unattended)
+        with self._locked():
+            place = self._place_for(name, skill=True)
+            return self._write(place, self._composed(place, name, description, body, ""), writer)
+
+    def remove(
+        self, slug: str, *, origin: Origin | None = None, session: str | None = None, unattended: bool = False
+    ) -> NoteChange:
+        """Remove the note or skill, and its line of the index. Raises NotFoundError, and what `write` raises."""
+        with self._locked():
+            return self._remove(self._find(slug), _Writer(origin or Origin.assistant(), session, unattended))
+
+    def index_text(self) -> str:
+        """The index as it stands in the prompt, before anything in it is made inert. Raises UnreadableError."""
+        return visible(self.index().plain)
+
+    def index(self) -> Index:
+        """The index file as it is now."""
+        return Index.parse(to_text(read_bytes(self.folder.index) or b""))
+
+    def carry_out(self, proposal: Proposal, *, skill: bool) -> str:
+        """Write or remove what a person approved; says what was done. Raises ConflictError when it changed since."""
+        slug = check_slug(proposal.target)
+        place = Place(slug, skill, self._path(slug, skill=skill))
+        writer = _Writer(proposal.origin, proposal.session, approved=True)
+        with self._locked():
+            if _plain(self._raw(place) or "") != proposal.before:
+                raise ConflictError(
+                    f"The {place.what} {slug!r} changed since this was proposed. The newer text was kept.",
+                    "Reject this proposal; a new one can be made from what is there now.",
+                )
+            if proposal.action == "remove":
+                return self._remove(place, writer).message
+            return self._write(place, FrontMatter.parse(proposal.text), writer).message
+
+    def diagnose(self) -> tuple[Diagnosis, ...]:
+        """What is unusual in the notes, the skills and their index."""
+        from vademecum.core.repair import diagnose_notes  # only doctor needs it
+
+        return diagnose_notes(self)
+
+    def repair(self) -> str:
+        """Give every note and skill that the index does not name its line; says what was done. Raises FullError."""
+        with self._locked():
+            before = index = self.index()
+            missing = [place for place in self.places() if place.link not in before.paths]
+            for place in missing:
+                index = index.with_line(place.link, self._line(place, self._head(place)), "")
+            self._check_room(before, index)
+            if missing:
+                write_atomic(self.folder.index, to_bytes(index.text))
+        return f"{len(missing)} lines added to the index." if missing else "The index names every note already."
+
+    def places(self) -> Iterator[Place]:
+        """Every note and skill that is on disk."""
+        for path in sorted(self.folder.notes.glob("*.md")):
+            if not path.name.startswith(".") and path.name.casefold() != "index.md":
+                yield Place(path.stem, False, path)
+        for path in sorted(self.folder.skills.glob("*/SKILL.md")):
+            yield Place(path.parent.name, True, path)
+
+    def _path(self, slug: str, *, skill: bool) -> Path:
+        return self.folder.skills / slug / "SKILL.md" if skill else self.folder.notes / f"{slug}.md"
+
+    def _locked(self):
+        return locked(self.folder.index, seconds=self._lock_seconds)
+
+    def _raw(self, place: Place) -> str | None:
+        data = read_bytes(place.path)
+        return None if data is None else to_text(data)
+
+    def _head(self, place: Place) -> NoteHead:
+        try:
+            note = self._note(place)
+        except UnreadableError as error:
+            return NoteHead(place.slug, place.slug, "", "", place.skill, error.message)
+        return NoteHead(note.slug, note.name, note.description, note.type, note.skill, note.problem)
+
+    def _note(self, place: Place) -> Note:
+        raw = self._raw(place)
+        if raw is None:
+            raise NotFoundError(f"The {place.what} {place.slug!r} is gone.", "List them again.")
+        parts = FrontMatter.parse(raw)
+        readable = not parts.problem
+        body = visible(parts.body if readable else raw.removeprefix("\ufeff")).replace("\r\n", "\n").strip("\n")
+        name, description, kind = (visible(one_line(parts.get(key))) for key in ("name", "description", "type"))
+        return Note(
+            slug=place.slug,
+            name=name or place.slug,
+            description=description,
+            type="skill" if place.skill else kind,
+            body=body,
+            text=visible(raw),
+            path=place.path,
+            skill=place.skill,
+            problem=parts.problem,
+        )
+
+    def _find(self, slug: str) -> Place:
+        wanted = check_slug(slug)
+        places = list(self.places())
+        for equal in (str.__eq__, same):
+            found = [place for place in places if equal(place.slug, wanted)]
+            if found:
+                break
+        else:
+            found = [place for place in places if _same_name(self._head(place).name, slug.strip())]
+        if found:
+            return found[0]
+        close = difflib.get_close_matches(wanted, [place.slug for place in places], n=3)
+        raise NotFoundError(
+            f"There is no note {wanted!r}.", f"Did you mean {', '.join(close)}?" if close else "`list` names them all."
+        )
+
+    def _place_for(self, name: str, *, skill: bool) -> Place:
+        """Where a write to `name` goes: the note of exactly that slug or name, else a new one."""
+        places = [place for place in self.places() if place.skill == skill]
+        exact = next((place for place in places if place.slug == name.strip()), None)
+        if exact is not None:
+            return exact
+        slug = slug_of(name)
+        for place in places:
+            if same(place.slug, slug):
+                called = self._head(place).name
+                if _same_name(called, name):
+                    return place
+                raise ConflictError(
+                    f"The {place.what} {place.slug!r} exists and is called {called!r}, which a disk may not tell from "
+                    f"{one_line(name)!r}. Nothing was written.",
+                    f"Choose a name that differs in more than case or punctuation, or write to {place.slug!r}.",
+                )
+        return Place(slug, skill, self._path(slug, skill=skill))
+
+    def _composed(self, place: Place, name: str, description: str, body: str, kind: str) -> FrontMatter:
+        """The file as it should be: surgery on what is there, or a new one."""
+        title, hook = one_line(name), one_line(description)
+        if not hook or not body.strip():
+            raise UsageError(
+                f"The {place.what} has no {'description' if not hook else 'text'}. Nothing was written.",
+                "Give a one-line `description` for the index, and the text as `content`.",
+            )
+        for text in (title, hook, body):
+            _check_encodable(text)
+        raw = self._raw(place)
+        if raw is None:
+            lines = [f"name: {scalar(title)}", f"description: {scalar(hook)}"] + ([f"type: {kind}"] if kind else [])
+            return FrontMatter.parse("\n".join(["---", *lines, "---", "", body.replace("\r\n", "\n").strip("\n"), ""]))
+        parts = FrontMatter.parse(raw)
+        if parts.problem:
+            raise UnreadableError(
+                f"{place.path} was left as it is: {parts.problem}.",
+                "Correct its first lines by hand, or write the fact under another name.",
+            )
+        for key, value in (("description", hook), ("type", kind)):
+            parts = parts.with_value(key, value) if value else parts
+        parts = parts if parts.get("name") or place.slug == name.strip() else parts.with_value("name", title)
+        return parts.with_body(body)
+
+    def _write(self, place: Place, after: FrontMatter, writer: _Writer) -> NoteChange:
+        before = self._raw(place)
+        if after.text == before:
+            return NoteChange(place.slug, "duplicate", "It says exactly that already: do not repeat it.", "", "", "")
+        index = self.index()
+        changed = index.with_line(place.link, self._line(place, _head_of(place, after)), self._line_now(place))
+        self._check_room(index, changed)
+        action: Action = "add" if before is None else "replace"
+        staged = self._admit(place, action, after.text, before or "", writer)
+        if staged is not None:
+            return staged
+        today = iso(self._clock())[:10]
+        if not writer.approved and (before is None or after.get("updated")):  # an approved text is written as shown
+            after = after.with_literal("created" if before is None else "updated", today)
+        bom = "\ufeff" if before and before.startswith("\ufeff") and not after.text.startswith("\ufeff") else ""
+        write_atomic(place.path, to_bytes(bom + after.text))
+        if changed != index:
+            write_atomic(self.folder.index, to_bytes(changed.text))
+        message = f"The {place.what} {place.slug!r} was {'written' if before is None else 'rewritten'}."
+        note = " ".join([_SAVED, *self._fullness(changed)])
+        return NoteChange(place.slug, "done", message, note, visible(before or ""), visible(after.text))
+
+    def _remove(self, place: Place, writer: _Writer) -> NoteChange:
+        before = self._raw(place) or ""
+        staged = self._admit(place, "remove", "", before, writer)
+        if staged is not None:
+            return staged
+        index = self.index()
+        changed = index.without(place.link)
+        if changed != index:  # first, so that a crash in between leaves a note without a line and no line without one
+            write_atomic(self.folder.index, to_bytes(changed.text))
+        try:
+            place.path.unlink()
+        except OSError as error:
+            raise StorageError(
+                f"Could not remove {place.path}: {error.strerror or error}. It is kept.", "Check its permissions."
+            ) from error
+        if place.skill and not any(place.path.parent.iterdir()):
+            place.path.parent.rmdir()
+        return NoteChange(place.slug, "done", f"The {place.what} {place.slug!r} was removed.", _SAVED, before, "")
+
+    def _admit(self, place: Place, action: Action, text: str, before: str, writer: _Writer) -> NoteChange | None:
+        if writer.approved:
+            return None
+        candidate = Candidate(
+            tier="skills" if place.skill else "notes",
+            action=action,
+            target=place.slug,
+            text=_plain(text),
+            origin=writer.origin,
+            actor=self.actor,
+            before=_plain(before),
+            session=writer.session,
+            unattended=writer.unattended,
+        )
+        decision = self.gate.admit(candidate)
+        if not isinstance(decision, Staged):
+            return None
+        message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
+        return NoteChange(place.slug, "staged", message, "", visible(before), visible(text), decision.proposal.id)
+
+    def _line(self, place: Place, head: NoteHead) -> str:
+        return index_line(head.name, place.link, head.description)
+
+    def _line_now(self, place: Place) -> str:
+        raw = self._raw(place)
+        return "" if raw is None else self._line(place, _head_of(place, FrontMatter.parse(raw)))
+
+    def _check_room(self, before: Index, after: Index) -> None:
+        limit = self.config.index_char_limit
+        if after.used <= limit or after.used < before.used or after == before:
+            return
+        lines = "\n".join(f"  {line}" for line in visible(before.plain).splitlines())
+        raise FullError(
+            f"The index of notes is full: it has {before.used:,} of {limit:,} characters, this change would make "
+            f"{after.used:,}. Nothing was written, nothing dropped.\nIts lines:\n{lines}",
+            "Merge notes, remove those that no longer hold, or shorten descriptions; then write again.",
+        )
+
+    def _fullness(self, index: Index) -> Iterator[str]:
+        if index.used >= self.config.consolidate_at * self.config.index_char_limit:
+            percent = index.used * 100 // self.config.index_char_limit
+            yield f"The index of notes is {percent}% full: time to merge or remove notes."
+
+
+class NotesTier:
+    """The notes as the gate knows them."""
+
+    name = "notes"
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def apply(self, proposal: Proposal) -> str:
+        """See `Tier.apply`."""
+        return self._notes.carry_out(proposal, skill=False)
+
+
+class SkillsTier:
+    """The skills as the gate knows them: an approved one is a file, and stands in the index."""
+
+    name = "skills"
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def apply(self, proposal: Proposal) -> str:
+        """See `Tier.apply`."""
+        return self._notes.carry_out(proposal, skill=True)
+
+
+def _head_of(place: Place, parts: FrontMatter) -> NoteHead:
+    name, description = parts.get("name") or place.slug, parts.get("description")
+    return NoteHead(place.slug, name, description, parts.get("type"), place.skill, parts.problem)
+
+
+def _plain(raw: str) -> str:
+    """A file's text as the gate and a person see it."""
+    return visible(raw.removeprefix("\ufeff"))
+
+
+def _same_name(one: str, other: str) -> bool:
+    return unicodedata.normalize("NFC", one_line(one)) == unicodedata.normalize("NFC", one_line(other))
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise BlockedError(
+            f"The text holds half a character (a lone surrogate) at position {error.start}. Nothing was written.",
+            "Send the text again with that character whole or left out.",
+        ) from error
