@@ -1,15 +1,79 @@
-"""Text made inert for a prompt block (first version, grows at once).
+r"""Text made inert for a prompt block: what could become structure gets one backslash, the rest stays as it is.
 
-Idea: one backslash before what would become structure. Invariant: idempotent.
+Idea: a line that would start a heading, fence, rule, role, header or delimiter gets the backslash that Markdown itself
+uses (`\# title`, `\System: ...`); a tag or a special token gets it inside its bracket (`<\system>`, `<\|im_start|>`),
+so that no tokenizer takes it for one. Invariant: idempotent, linear in time, and each character of the text survives;
+ordinary text (`#123`, `C#`, `a < b`, `<a@b>`, `git checkout <branch>`) comes back equal.
 """
 
 from __future__ import annotations
 
 import re
 
-_LINE = re.compile(r"^([ \t>]*)(?=#{1,6}(?:[ \t]|$)|```|~~~|---|═══|§[ \t]*$)", re.MULTILINE)
+# names that frames of prompts use; any other lone opening tag is a placeholder in somebody's notes
+_FRAME = re.compile(
+    r"(?i)(?<![^-_.:])(?:system|sys|user|assistant|human|developer|admin|ai|claude|tools?|functions?|invoke|core|memory"
+    r"|memories|context|instructions?|prompt|reminder|important|policy|rules|think|thinking|identity|snapshot|recall"
+    r"|recalled|vademecum|trusted|untrusted|turn|inst|bos|eos|s)(?![^-_.:])"
+)
+_TAG = re.compile(
+    r"<(?P<closing>/?)(?P<name>[A-Za-z][\w.-]*+(?::[\w.-]++)*+)(?=[\s/>]|\Z)(?P<attribute>\s++[\w:-]++\s*+=)?"
+)
+_CLOSED = re.compile(r"</([A-Za-z][\w.-]*+(?::[\w.-]++)*+)")
+_MARKUP = re.compile(r"<(?=!--|!\[|![A-Za-z]|\?[A-Za-z]|[|｜]\w)")
+_BRACKET_ROLE = re.compile(
+    r"\[(?=/?(?:INST|SYS|SYSTEM|USER|ASSISTANT|HUMAN|DEVELOPER|TOOL|[A-Z]+_(?:CALLS?|TOOLS?|RESULTS?))\])"
+)
+
+_INDENT = re.compile(r"[\s\ufeff>]*+")
+_CONTAINERS = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++[\s\ufeff>]*+)*+")
+_WRAPPED = r"[*_`\"'“”|\[\](){}]{0,4}"
+_STARTS = re.compile(
+    r"\#(?:\#|(?=\s|\Z))|`{3}|~{3}|§(?=\s*\Z)"
+    r"|[A-Z][A-Z ]*+\([^()]*+\)[ ]*\["  # the header of a block, as in `MEMORY (your personal notes) [7% ...]`
+    rf"|{_WRAPPED}(?i:system|human|assistant|user|developer|ai|tool)"
+    rf"(?i:[ _-](?:message|prompt|note|notice|override|instructions?|turn|call|result|output|response))?"
+    rf"{_WRAPPED}\s{{0,3}}[:：]",
+)
+_RULES = {"-": 1, "=": 1, "*": 3, "_": 3, "+": 3, "═": 3, "─": 3, "━": 3}
+"""What a rule, an underline or a front-matter fence is drawn with, and how many of it make one."""
 
 
 def neutralise(text: str) -> str:
-    """`text` with nothing in it that a Markdown reader takes for structure; ordinary text is unchanged."""
-    return _LINE.sub(r"\1\\", text)
+    """`text` with nothing in it that a reader of Markdown or of a prompt takes for structure."""
+    if "<" in text:
+        closed = frozenset(_CLOSED.findall(text))
+        text = _MARKUP.sub(r"<\\", text)
+        text = _TAG.sub(lambda tag: "<\\" + tag.group()[1:] if _is_frame(tag, closed) else tag.group(), text)
+    if "[" in text:
+        text = _BRACKET_ROLE.sub(r"[\\", text)
+    return "".join([_inert(line) for line in text.splitlines(keepends=True)])
+
+
+def _is_frame(tag: re.Match[str], closed: frozenset[str]) -> bool:
+    return bool(tag["closing"] or tag["attribute"] or tag["name"] in closed or _FRAME.search(tag["name"]))
+
+
+def _inert(line: str) -> str:
+    begin = _end(_INDENT, line, 0)
+    if _is_rule(line, begin):
+        return f"{line[:begin]}\\{line[begin:]}"
+    inner = _end(_CONTAINERS, line, begin)
+    if _STARTS.match(line, inner) or (inner > begin and _is_rule(line, inner)):
+        return f"{line[:inner]}\\{line[inner:]}"
+    if line[inner : inner + 1] == "<" and _TAG.match(line, inner):
+        return f"{line[:inner]}<\\{line[inner + 1 :]}"
+    return line
+
+
+def _end(pattern: re.Pattern[str], line: str, start: int) -> int:
+    found = pattern.match(line, start)
+    return start if found is None else found.end()
+
+
+def _is_rule(line: str, start: int) -> bool:
+    drawn = line[start : start + 1]
+    if drawn not in _RULES:
+        return False
+    count = line.count(drawn, start)
+    return count >= _RULES[drawn] and not line[start:].replace(drawn, "").strip()
