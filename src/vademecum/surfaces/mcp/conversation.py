@@ -1,0 +1,126 @@
+"""One client's conversation as one vademecum session, opened by its first tool call.
+
+Idea: a connection that only looks around leaves no row; the first call opens a session, later calls belong to it, and
+its snapshot is the one the client is shown from then on. Invariant: what a call writes carries the origin that the
+caller's trust allows, whatever the client says about itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vademecum.clock import Clock
+from vademecum.model import Origin
+
+if TYPE_CHECKING:
+    from vademecum.agent.session import Session
+    from vademecum.agent.vademecum import Vademecum
+
+IDLE_MS = 30 * 60 * 1000
+"""A conversation over HTTP with no call for this long has ended: half an hour, as the transport's own sessions."""
+
+
+TURN_MS = 60 * 1000
+"""MCP knows no turns: after a minute without a call, failed attempts are forgotten as they are in a new turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is calling: the memory it may use, and what tells its conversation apart.
+
+    `outside` is the origin of everything that a caller writes who is not trusted; None for the assistant itself.
+    """
+
+    vm: Vademecum
+    conversation: Hashable
+    client: str = ""
+    outside: Origin | None = None
+
+
+class Conversation:
+    """The session of one client. Calls are one at a time, so that a client's parallel calls cannot overtake."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.used_at = peer.vm.clock()
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+
+    def call(self, name: str, args: dict[str, Any]) -> dict[str, object]:
+        """Run one tool call in the session, opening it if need be."""
+        from vademecum.core.memory_tool import Attempts
+
+        with self._lock:
+            session = self._session = self._session or self._begin()
+            now = self.peer.vm.clock()
+            if now - self.used_at > TURN_MS:
+                session.attempts = Attempts()
+            self.used_at = now
+            return session.tool(name, args)
+
+    def _begin(self) -> Session:
+        peer = self.peer
+        session = peer.vm.session(channel="mcp")
+        if peer.client:
+            session.title = peer.client
+            peer.vm.history.set_title(session.id, peer.client)
+        if peer.outside is not None:  # from here on the gate sees where this conversation's words come from
+            session.observe(f"This conversation came in from outside, through {peer.outside.name}.", peer.outside)
+        return session
+
+    def snapshot(self) -> str:
+        """The session's frozen snapshot; before the first call, the one it would get now."""
+        from vademecum.agent.session import snapshot_now
+
+        with self._lock:
+            return snapshot_now(self.peer.vm) if self._session is None else self._session.snapshot
+
+    def close(self, reason: str) -> None:
+        """End the session, if one was opened."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close(reason)
+                self._session = None
+
+
+class Conversations:
+    """All conversations of one server, by what tells them apart."""
+
+    def __init__(self, clock: Clock, idle_ms: int | None = None) -> None:
+        self._clock = clock
+        self._idle_ms = idle_ms
+        self._lock = threading.Lock()
+        self._open: dict[Hashable, Conversation] = {}
+
+    def of(self, peer: Peer) -> Conversation:
+        """The conversation of `peer`, a new one if it has none."""
+        with self._lock:
+            return self._open.setdefault(peer.conversation, Conversation(peer))
+
+    def end(self, conversation: Hashable) -> None:
+        """End one conversation: its client said goodbye."""
+        with self._lock:
+            ended = self._open.pop(conversation, None)
+        if ended is not None:
+            ended.close("closed")
+
+    def close_idle(self) -> None:
+        """End the conversations that have been silent for longer than the limit."""
+        if self._idle_ms is None:
+            return
+        before = self._clock() - self._idle_ms
+        with self._lock:
+            ended = [key for key, found in self._open.items() if found.used_at < before]
+            closing = [self._open.pop(key) for key in ended]
+        for conversation in closing:
+            conversation.close("idle")
+
+    def close(self) -> None:
+        """End all conversations: the server stops."""
+        with self._lock:
+            closing, self._open = list(self._open.values()), {}
+        for conversation in closing:
+            conversation.close("closed")

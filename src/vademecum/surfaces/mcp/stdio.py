@@ -1,0 +1,76 @@
+"""`vademecum mcp`: one client on standard input and output.
+
+Idea: answer `initialize` first; the background worker starts with the first request after it. Invariant: the process
+ends when its input ends or a signal comes, the session is closed and nothing outlives it; logs go to standard error.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from vademecum.surfaces.mcp.background import Background
+from vademecum.surfaces.mcp.conversation import Conversations, Peer
+from vademecum.surfaces.mcp.server import build, client_name
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from vademecum.agent.vademecum import Vademecum
+
+
+def run(vm: Vademecum) -> int:
+    """Serve until the input ends (0) or SIGTERM or SIGINT comes (0 as well: a client stops its servers that way)."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="vademecum mcp: %(levelname)s %(message)s")
+    stdio = _Stdio(vm)
+    for name in ("SIGTERM", "SIGINT"):
+        signal.signal(getattr(signal, name), stdio.stop_now)
+    try:
+        anyio.run(stdio.serve)
+    finally:
+        stdio.close()
+    return 0
+
+
+class _Stdio:
+    def __init__(self, vm: Vademecum) -> None:
+        self._vm = vm
+        self._conversations = Conversations(vm.clock)
+        self._background = Background(vm)
+        self._closing = threading.Lock()
+        self._closed = False
+
+    async def serve(self) -> None:
+        server = build(self._conversations, self._peer, self._background.start)
+        async with stdio_server() as (reading, writing):
+            await server.run(reading, writing, server.create_initialization_options())
+
+    def stop_now(self, _signal: int, _frame: FrameType | None) -> None:
+        """Close what is ours, then leave: a thread of the SDK blocks in a read of the input that nothing can end."""
+        threading.Thread(target=self._close_and_exit).start()
+
+    def _close_and_exit(self) -> None:
+        self.close()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def close(self) -> None:
+        """Stop the worker, end the session, close the database. Safe to call twice."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._background.stop()
+            self._conversations.close()
+            self._vm.close()
+
+    def _peer(self, ctx: ServerRequestContext[Any, Any]) -> Peer:
+        return Peer(self._vm, "stdio", client_name(ctx))
