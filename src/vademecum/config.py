@@ -112,12 +112,18 @@ def environment(env_file: Path) -> dict[str, str]:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
-    from ruamel.yaml import YAML, YAMLError  # only when there is a file
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error}", "Correct the file; nothing was changed.") from error
+    if all(not line.strip() or line.startswith("#") for line in text.splitlines()):
+        return {}  # as `init` writes it: only comments
+    from ruamel.yaml import YAML, YAMLError  # only when there is something to parse
 
     try:
         parser: Any = YAML(typ="safe", pure=True)
-        loaded: object = parser.load(path.read_text(encoding="utf-8-sig"))
-    except (YAMLError, UnicodeDecodeError) as error:
+        loaded: object = parser.load(text)
+    except YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}", "Correct the file; nothing was changed.") from error
     if loaded is None:
         return {}
