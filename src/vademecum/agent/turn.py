@@ -114,15 +114,18 @@ class Turn:
         if answer.get("staged") and isinstance(proposal, str):
             self.proposals.append(proposal)
             self._tell(f"A proposal waits for you: vademecum review show {proposal}")
+        if name == "note" and answer.get("success"):
+            self.session.remember_state()
         if name != "memory":
             return
         self.session.remember_state()
         target: StoreName = "user" if args.get("target") == "user" else "memory"
         view = self.session.vm.memory.view(target)
         label = "The user profile" if target == "user" else "Memory"
-        if answer.get("success") is False and answer.get("current_entries") is not None:
-            self._tell(
-                f"{label} is full ({view.percent}%, {view.used:,}/{view.limit:,} characters); nothing was dropped."
-            )
-        elif view.percent >= round(self.session.vm.config.memory.consolidate_at * 100):
-            self._tell(f"{label} is {view.percent}% full; time to consolidate: vademecum memory edit {target}")
+        size = f"{view.percent}%, {view.used:,} of {view.limit:,} characters"
+        if answer.get("code") == "full":
+            self._tell(f"{label} is full ({size}): the entry was refused, nothing was dropped.")
+        elif answer.get("code") == "attempts":
+            self._tell("The memory tool failed three times and is closed for this turn; something was not saved.")
+        elif view.consolidate:
+            self._tell(f"{label} is nearly full ({size}): time to merge entries, vademecum memory edit {target}")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-_GLOBAL = {"--home": "VADEMECUM_HOME", "--agent": "VADEMECUM_HOOK_AGENT", "--user": "VADEMECUM_HOOK_USER"}
+_GLOBAL = {"--home": "VADEMECUM_HOME", "--agent": "VADEMECUM_AGENT", "--user": "VADEMECUM_USER"}
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vademecum import __version__
 from vademecum.errors import UsageError, VademecumError
 from vademecum.surfaces.cli.output import Style, dumps
 
@@ -31,8 +32,8 @@ class App:
 
     def __init__(self) -> None:
         self.home: str | None = None
-        self.agent = "default"
-        self.user = "owner"
+        self.agent = os.environ.get("VADEMECUM_AGENT") or "default"
+        self.user = os.environ.get("VADEMECUM_USER") or "owner"
         self.json = False
         self.style = Style.for_stream(sys.stdout)
         self._vm: Vademecum | None = None
@@ -89,8 +90,8 @@ def global_options(*, hidden: bool) -> list[click.Option]:
 
     return [
         option("home", "PATH", "Home folder [$VADEMECUM_HOME, ~/.vademecum]."),
-        option("agent", "NAME", "Whose memory [default]."),
-        option("user", "NAME", "Whom the agent talks to [owner]."),
+        option("agent", "NAME", "Whose memory [$VADEMECUM_AGENT, default]."),
+        option("user", "NAME", "Whom the agent talks to [$VADEMECUM_USER, owner]."),
     ]
 
 
@@ -196,7 +197,7 @@ class Root(Group):
 
 
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="vademecum", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 def root() -> None:
     """Memory for AI agents: bounded, curated, always in the prompt, and a history that can be searched."""
 

@@ -106,10 +106,8 @@ def _agents(app: App) -> Iterator[Finding]:
 
 def _agent(app: App, name: str) -> Iterator[Finding]:
     vm = app.vm.as_(agent=name)
-    found = vm.memory.diagnose()
-    for diagnosis in found:
-        hint = diagnosis.fix
-        yield Finding("memory", "warn", f"{diagnosis.path}: {diagnosis.what}", hint)
+    for diagnosis in (*vm.memory.diagnose(), *vm.notes.diagnose()):
+        yield Finding("memory", "warn", f"{diagnosis.path}: {diagnosis.what}", diagnosis.fix)
     for store in ("memory", "user"):
         view = vm.memory.view(store)
         blocked = sum(1 for entry in view.entries if entry.blocked)

@@ -6,7 +6,6 @@ could not be saved is never lost: it stays in the named file.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
 import subprocess
@@ -37,7 +36,7 @@ def edit_text(app: App, store: StoreName) -> Change | None:
     before = app.vm.memory.edit_text(store)
     handle, name = tempfile.mkstemp(prefix=f"vademecum-{store}-", suffix=".md")
     path = Path(name)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+    with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
         stream.write(before)
     try:
         done = subprocess.run([*editor_command(), name], check=False)
@@ -49,16 +48,14 @@ def edit_text(app: App, store: StoreName) -> Change | None:
         ) from error
     if done.returncode != 0:
         raise UsageError(f"The editor ended with {done.returncode}. Nothing was changed.", f"Your text is in {path}.")
-    try:
-        after = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError("The edited text is not UTF-8. Nothing was changed.", f"It is kept in {path}.") from error
+    after = path.read_bytes().decode("utf-8", "surrogateescape")
     if after == before:
         path.unlink(missing_ok=True)
         return None
-    base = hashlib.sha256(before.encode("utf-8", "surrogatepass")).hexdigest()
+    from vademecum.core.memory import sha256_of
+
     try:
-        change = app.vm.memory.save_text(store, after, base, origin=app.origin)
+        change = app.vm.memory.save_text(store, after, sha256_of(before), origin=app.origin)
     except VademecumError as error:
         error.hint = f"{error.hint} Your text is kept in {path}.".strip()
         raise

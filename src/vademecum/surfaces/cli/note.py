@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vademecum.core.notes import NOTE_TYPES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.memory import read_stdin
 from vademecum.surfaces.cli.output import clip, plural, printable, table
 
 if TYPE_CHECKING:
-    from vademecum.core.notes import NoteChange, NoteHead
+    from vademecum.core.notes import Note, NoteChange, NoteHead
 
-TYPES = ("user", "feedback", "project", "reference")
 
 
 @click.group(cls=Group)
@@ -48,13 +48,14 @@ def list_(app: App) -> None:
 def show(app: App, slug: str) -> None:
     """Print one note."""
     found = app.vm.notes.read(slug)
-    head = found.head
     if app.json:
-        app.emit(_head_json(head) | {"body": found.body})
+        app.emit(_head_json(found) | {"body": found.body, "path": str(found.path)})
         return
-    print(app.style.bold(printable(head.name)) + app.style.dim(f"  {head.type or 'skill'} · {head.slug}"))
-    if head.description:
-        print(app.style.dim(printable(head.description)))
+    print(app.style.bold(printable(found.name)) + app.style.dim(f"  {found.type or 'skill'} · {found.path}"))
+    if found.description:
+        print(app.style.dim(printable(found.description)))
+    if found.problem:
+        print(app.style.warn(printable(found.problem)))
     print()
     print(app.style.indent(found.body.strip("\n"), ""))
 
@@ -64,7 +65,7 @@ def show(app: App, slug: str) -> None:
 @click.argument("body", required=False)
 @click.option("--description", "-d", default="", help="One line for the index: what the note says.")
 @click.option(
-    "--type", "-t", "kind", type=click.Choice(TYPES), default="reference", show_default=True, help="What it is about."
+    "--type", "-t", "kind", type=click.Choice(NOTE_TYPES), default="reference", show_default=True, help="What it is about."
 )
 @click.option("--file", "-f", "source", type=click.Path(path_type=Path), help="Read the body from this file.")
 @click.pass_obj
@@ -92,13 +93,14 @@ def remove(app: App, slug: str) -> None:
     report(app, app.vm.notes.remove(slug, origin=app.origin))
 
 
-def _head_json(head: NoteHead) -> dict[str, object]:
+def _head_json(head: NoteHead | Note) -> dict[str, object]:
     return {
         "name": head.name,
         "slug": head.slug,
         "description": head.description,
         "type": head.type,
         "skill": head.skill,
+        "problem": head.problem,
     }
 
 
@@ -110,6 +112,8 @@ def report(app: App, change: NoteChange) -> None:
         data |= {"staged": True, "proposal": change.proposal}
     mark = app.style.dim("•") if staged else app.style.good("✓")
     more = [app.style.dim(f"  A person decides: vademecum review show {change.proposal}")] if staged else []
+    if change.note:
+        more.append(app.style.dim(f"  {change.note}"))
     app.emit(data, f"{mark} {change.message}", *more)
 
 

@@ -1,0 +1,109 @@
+"""What chat needs of a terminal: a line from the person, and a model's words as they arrive.
+
+Idea: words are held back only until their end is known, so that lines break between words while text streams.
+Invariant: nothing that a model says can drive the terminal, and code between fences keeps its lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from typing import TextIO
+
+from vademecum.surfaces.cli.output import Style, cells, printable
+
+_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that break between any two characters
+_PIECES = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
+_LAST_WORD = re.compile(rf"[^\s{_WIDE}]{{0,200}}\Z")
+
+
+class Flow:
+    """Writes streamed text, broken between words at the style's width (0: as it comes)."""
+
+    def __init__(self, style: Style, stream: TextIO | None = None) -> None:
+        self._width = style.width
+        self._stream = stream or sys.stdout
+        self._held = ""
+        self._line = ""  # what the model's line holds so far
+        self._column = 0
+        self._broken = False  # the cursor is at a break of ours, where the space before a word is dropped
+        self._fenced = False
+
+    def feed(self, piece: str) -> None:
+        """Write `piece`, but for a last word that may go on."""
+        text = self._held + printable(piece.replace("\r", ""))
+        last = _LAST_WORD.search(text)
+        cut = last.start() if last else len(text)
+        self._held = text[cut:]
+        self._write(text[:cut])
+
+    def end(self) -> None:
+        """Write what was held back, and end the line if there is one."""
+        self._write(self._held)
+        self._held = ""
+        if self._column:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        for piece in _PIECES.findall(text):
+            if piece == "\n":
+                if self._line.lstrip().startswith("```"):
+                    self._fenced = not self._fenced
+                self._stream.write("\n")
+                self._line, self._column, self._broken = "", 0, False
+                continue
+            self._line += piece
+            if piece.isspace():
+                if self._broken and self._column == 0:
+                    continue
+            elif self._width and not self._fenced and self._column and self._column + cells(piece) > self._width:
+                self._stream.write("\n")
+                self._column, self._broken = 0, True
+            self._stream.write(piece)
+            self._column += cells(piece)
+        self._stream.flush()
+
+
+def prompt(style: Style, mark: str = "›") -> str:
+    """One line from the person. Raises EOFError at the end of input, KeyboardInterrupt for Ctrl-C."""
+    if not sys.stdin.isatty():
+        line = sys.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\r\n")
+    if style.colour and _readline():  # zero-width marks, so that line editing counts columns right
+        return input(f"\001\x1b[36m\002{mark}\001\x1b[0m\002 ")
+    return input(f"{mark} ")
+
+
+def _readline() -> bool:
+    with contextlib.suppress(ImportError):
+        import readline
+
+        return bool(readline.__doc__)
+    return False
+
+
+def remember(lines: list[str]) -> None:
+    """Put earlier lines of the person where the arrow keys find them; in memory only, never in a file."""
+    with contextlib.suppress(ImportError):
+        import readline
+
+        readline.clear_history()
+        for line in lines:
+            readline.add_history(line.replace("\n", " "))
+
+
+def ask(question: str) -> bool | None:
+    """Yes, no, or None for later (an empty answer, Ctrl-C, the end of input)."""
+    while True:
+        try:
+            answer = input(f"{question} [y/n, Enter: later] ").strip().lower()
+        except (EOFError, KeyboardInterrupt):
+            print()
+            return None
+        if not answer:
+            return None
+        if answer in ("y", "yes", "n", "no"):
+            return answer.startswith("y")
