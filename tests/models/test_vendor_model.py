@@ -204,7 +204,8 @@ def test_without_a_vendor_before_the_name_no_vendors_key_is_sent(server: openai.
 def test_an_ollama_model_is_asked_at_its_address(server: openai.Server) -> None:
     config = ModelConfig()
     env = {"OLLAMA_BASE_URL": server.url}
-    assert open_model("ollama:llama3.2:3b", config=config, env=env).complete(ask("hi")).text == "ok"
+    reply = open_model("ollama:llama3.2:3b", config=config, env=env).complete(ask("hi"))
+    assert (reply.text, reply.usage.dollars) == ("ok", 0.0)
     assert server.requests[0]["model"] == "llama3.2:3b"
 
 

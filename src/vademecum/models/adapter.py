@@ -27,6 +27,7 @@ class VendorModel:
     def __init__(self, spec: str, *, config: ModelConfig, env: Mapping[str, str]) -> None:
         self.name = spec
         self.context_tokens = config.context_tokens
+        self._free = spec.startswith("ollama:") and not spec.endswith("-cloud")  # the person's own machine
         self._config = config
         self._env = env
         self._built: Any = None
@@ -47,7 +48,7 @@ class VendorModel:
                 model_settings=self._settings(model, request, "request_timeout"),
                 model_request_parameters=translate.parameters(request),
             )
-            return translate.reply(response, self.name)
+            return translate.reply(response, self.name, free=self._free)
 
         async def ask_twice() -> ChatReply:
             from pydantic_ai.exceptions import AgentRunError, UserError
@@ -110,7 +111,7 @@ class VendorModel:
                     continue
                 if piece:
                     yield piece
-            yield translate.reply(stream.get(), self.name)
+            yield translate.reply(stream.get(), self.name, free=self._free)
 
     def _model(self) -> Any:
         with self._building:

@@ -68,13 +68,13 @@ def parameters(request: ChatRequest) -> ModelRequestParameters:
     )
 
 
-def reply(response: ModelResponse, name: str) -> ChatReply:
-    """The whole answer."""
+def reply(response: ModelResponse, name: str, *, free: bool = False) -> ChatReply:
+    """The whole answer; `free` is a model that costs nobody anything."""
     calls = [_call(part) for part in response.parts if isinstance(part, ToolCallPart)]
     return ChatReply(
         text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
         calls=tuple(calls),
-        usage=Usage(response.usage.input_tokens, response.usage.output_tokens, _dollars(response)),
+        usage=Usage(response.usage.input_tokens, response.usage.output_tokens, 0.0 if free else _dollars(response)),
         model=response.model_name or name,
         truncated=response.finish_reason == "length",
     )

@@ -1,0 +1,39 @@
+"""A background request, paid from the day's allowance.
+
+Idea: book an estimate, ask, correct it to what it was. Invariant: no background request is sent without being booked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vademecum.errors import ModelError
+from vademecum.jobs import Allowance
+from vademecum.jobs.allowance import cost
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.models import ChatModel, ChatReply, ChatRequest
+
+_ANSWER_TOKENS = 1_000
+
+
+def allowance(vm: Vademecum) -> Allowance:
+    """What the home's background requests may still cost today."""
+    return Allowance(vm.db, vm.config.background_limit, vm.clock)
+
+
+def ask(vm: Vademecum, model: ChatModel, purpose: str, request: ChatRequest) -> ChatReply:
+    """The model's answer, booked under `purpose`. Raises RefusedError when today's allowance is used up, ModelError."""
+    purse = allowance(vm)
+    estimate = cost(request.estimate(), request.max_tokens or _ANSWER_TOKENS)
+    purse.spend(purpose, estimate)
+    try:
+        reply = model.complete(request)
+    except ModelError as error:
+        if error.status is not None:  # the vendor refused it: nothing is charged for that
+            purse.correct(purpose, -estimate)
+        raise
+    usage = reply.usage
+    purse.correct(purpose, cost(usage.input_tokens, usage.output_tokens, usage.dollars) - estimate)
+    return reply

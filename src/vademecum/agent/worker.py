@@ -1,0 +1,71 @@
+"""The loop that does background work beside a chat or a server.
+
+Idea: every host runs one; the queue's leases let each job be done once. Invariant: whatever goes wrong is logged and
+the host goes on; the loop ends soon after it is told to, and a job that was cut off is taken up by whoever comes next.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from vademecum.clock import iso
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.jobs import Outcome
+    from vademecum.jobs.queue import Handler
+
+POLL_SECONDS = 2.0
+"""How long the loop sleeps when nothing is due."""
+AFTER_FAULT_SECONDS = 30.0
+PURGE = "purge"
+_DAY_MS = 24 * 60 * 60 * 1000
+
+log = logging.getLogger("vademecum.worker")
+
+
+def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float = POLL_SECONDS) -> None:
+    """Run jobs of the whole home, of all agents and users, until `stop` is set. Meant for a thread of its own."""
+    day = ""
+    while not stop.is_set():
+        try:
+            today = iso(vm.clock())[:10]
+            if today != day:
+                _new_day(vm, today)
+                day = today
+            ran = vm.queue.run_due(handlers(vm), stop=stop.is_set)
+        except Exception:  # the boundary of background work: its faults must not be its host's
+            log.exception("background work was interrupted; it goes on in %g s", AFTER_FAULT_SECONDS)
+            stop.wait(AFTER_FAULT_SECONDS)
+            continue
+        if not ran:
+            stop.wait(poll_seconds)
+
+
+def handlers(vm: Vademecum) -> dict[str, Handler]:
+    """What runs each kind of job."""
+    from vademecum.agent.review import KIND, run_review
+
+    return {KIND: partial(run_review, vm), PURGE: partial(run_purge, vm)}
+
+
+def _new_day(vm: Vademecum, today: str) -> None:
+    vm.queue.tidy()
+    if vm.config.sessions.retention_days:
+        vm.queue.add(PURGE, today, {}, once=True)
+
+
+def run_purge(vm: Vademecum, _payload: dict[str, Any]) -> Outcome:
+    """The job: erase sessions in which nothing was said for `sessions.retention_days` days; 0 keeps everything."""
+    from vademecum.sessions.history import History
+    from vademecum.store import upkeep
+
+    days = vm.config.sessions.retention_days
+    if not days:
+        return "sessions.retention_days is 0: nothing is erased."
+    before = vm.clock() - days * _DAY_MS
+    gone = sum(History(vm.db, actor, vm.clock).purge(before) for actor in upkeep.actors(vm.db))
+    return f"{gone} sessions older than {days} days were erased."
