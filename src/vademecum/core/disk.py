@@ -18,7 +18,8 @@ _NOT_UTF8 = re.compile(r"[\udc80-\udcff]")
 def read_bytes(path: Path) -> bytes | None:
     """The bytes of `path`, None when there is no such file. Raises UnreadableError."""
     try:
-        return path.read_bytes()
+        with open(path, "rb", buffering=0) as stream:  # noqa: PTH123  unbuffered: read at every snapshot and write
+            return stream.readall()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

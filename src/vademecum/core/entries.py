@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
 
 from vademecum.core.disk import to_bytes, to_text, visible
 
@@ -53,10 +55,16 @@ def split(text: str) -> tuple[str, ...]:
     return Document.parse(text).texts
 
 
+@lru_cache(maxsize=256)  # an add compares with every entry, and they are mostly those of the add before
 def near_key(text: str) -> str:
     """A key that is equal for texts with the same words but for case, punctuation, white space and Unicode form."""
+    folded = text.lower() if text.isascii() else _folded(text)
+    return " ".join(_SOFT.sub(" ", folded).split())
+
+
+def _folded(text: str) -> str:
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_TYPOGRAPHIC)
-    return " ".join(_SOFT.sub(" ", unicodedata.normalize("NFKC", folded)).split())
+    return unicodedata.normalize("NFKC", folded)
 
 
 def preview(text: str, limit: int = 80) -> str:
@@ -65,7 +73,13 @@ def preview(text: str, limit: int = 80) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
+def _as_text(core: str) -> str:
+    if core.isascii() and "\r" not in core:  # most entries
+        return core
+    return visible(unescape(core.replace("\r\n", "\n")))
+
+
+@dataclass(frozen=True)
 class Document:
     """A store's file: `gaps[n]` stands before `cores[n]` (the entries as written), `tail` after the last one.
 
@@ -99,11 +113,11 @@ class Document:
         cores: list[str] = []
         gaps: list[str] = []
         done = start = 0
-        for end, after in [*((m.start(), m.end()) for m in _DELIMITER_LINE.finditer(body)), (len(body), len(body))]:
-            chunk = body[start:end]
-            core = chunk.strip()
+        for end, after in (*(found.span() for found in _DELIMITER_LINE.finditer(body)), (len(body), len(body))):
+            chunk = body[start:end].lstrip()
+            core = chunk.rstrip()
             if core:
-                at = start + len(chunk) - len(chunk.lstrip())
+                at = end - len(chunk)
                 gaps.append(body[done:at])
                 cores.append(core)
                 done = at + len(core)
@@ -114,25 +128,23 @@ class Document:
     @property
     def text(self) -> str:
         """The whole text of the file, byte order mark included."""
-        parts = [self.bom]
-        for gap, core in zip(self.gaps, self.cores, strict=True):
-            parts += (gap, core)
-        return "".join([*parts, self.tail])
+        pairs = zip(self.gaps, self.cores, strict=True)
+        return "".join((self.bom, *chain.from_iterable(pairs), self.tail))
 
     def encode(self) -> bytes:
         """The bytes of the file."""
         return to_bytes(self.text) if self.encoding == "utf-8" else self.text.encode(self.encoding)
 
-    @property
+    @cached_property
     def texts(self) -> tuple[str, ...]:
         """The entries: unescaped, line ends `\\n`, bytes that are not UTF-8 as U+FFFD."""
-        return tuple(visible(unescape(core.replace("\r\n", "\n"))) for core in self.cores)
+        return tuple(map(_as_text, self.cores))
 
-    @property
+    @cached_property
     def used(self) -> int:
         """Characters of the entries joined by the delimiter; what limits count."""
-        characters = sum(len(core) - (core.count("\r\n") if "\r" in core else 0) for core in self.cores)
-        return characters + len(DELIMITER) * max(0, len(self.cores) - 1)
+        characters = sum(map(len, self.cores)) + len(DELIMITER) * max(0, len(self.cores) - 1)
+        return characters - sum(core.count("\r\n") for core in self.cores)
 
     def added(self, text: str) -> Document:
         """With the entry `text` after the last one."""

@@ -118,10 +118,11 @@ class CoreMemory:
         self._ledger = ledger
         self.clock = clock
         self._lock_seconds = lock_seconds
+        self._paths: dict[StoreName, Path] = {store: folder.store(store, actor.user) for store in STORES}
 
     def path(self, store: StoreName) -> Path:
         """The file of `store` for this user."""
-        return self.folder.store(store, self.actor.user)
+        return self._paths[store]
 
     def limit(self, store: StoreName) -> int:
         """The store's limit in characters."""

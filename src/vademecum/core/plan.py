@@ -176,13 +176,10 @@ class Plan:
 
     def near_duplicates(self) -> list[str]:
         """A sentence for each new entry that repeats another in other spelling, with that entry."""
-        keys: dict[str, str] = {}
-        new = set(self.added)
-        for text in self.document.texts:
-            if text not in new:
-                keys.setdefault(near_key(text), text)
+        added = self.added
+        keys = {near_key(text): text for text in self.document.texts if text not in added} if added else {}
         found: list[str] = []
-        for text in self.added:
+        for text in added:
             other = keys.setdefault(near_key(text), text)
             if other != text:
                 found.append(f"It says the same as this entry: {preview(other, 200)!r}. Keep one: remove the other.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from vademecum.core.disk import read_bytes, to_bytes
 from vademecum.core.entries import DELIMITER, Document, escape, preview, unescape
+from vademecum.core.memory import STORES
 from vademecum.errors import NotFoundError, UnreadableError
 from vademecum.files import locked, write_atomic
 from vademecum.model import StoreName
@@ -49,29 +50,34 @@ def diagnose_store(memory: CoreMemory, store: StoreName) -> Iterator[Diagnosis]:
         return
     document = Document.decode(data)
     repaired = "The entries are used as they are. `repair` keeps every word, and a copy of the file."
-    for what in _form(data, document):
+    for what in _form(data, document, by_hand=_by_hand(memory, store)):
         yield Diagnosis(path, what, True, repaired)
     yield from _contents(memory, store, document)
 
 
 def repair_store(memory: CoreMemory, path: Path, lock_seconds: float) -> str:
     """See `CoreMemory.repair`."""
-    store = next((name for name in ("memory", "user") if memory.path(name) == path), None)
-    if store is None:
-        raise NotFoundError(f"{path} is not one of this agent's stores. Nothing was changed.")
+    store = _store_of(memory, path)
     with locked(path, seconds=lock_seconds):
         data = read_bytes(path) or b""
         document = Document.decode(data)
-        seen = list(_form(data, document))
+        seen = list(_form(data, document, by_hand=_by_hand(memory, store)))
         if not seen:
             return f"{path.name} needs no repair."
         cores = [_as_utf8(core).replace("\r\n", "\n") for core in document.cores]
-        if len(cores) == 1:
+        if _by_hand(memory, store):
             cores = [escape(block) for block in _blocks(unescape(cores[0]))]
         copy = path.with_name(f"{path.name}.{hashlib.sha256(data).hexdigest()[:8]}.before-repair")
         write_atomic(copy, data, mode=0o600)  # named by its content: repairing the same file again adds no second copy
         write_atomic(path, DELIMITER.join(cores).encode())
     return f"{path.name}: put right ({'; '.join(seen)}). {len(cores)} entries; the file from before is {copy.name}."
+
+
+def _store_of(memory: CoreMemory, path: Path) -> StoreName:
+    for store in STORES:
+        if memory.path(store) == path:
+            return store
+    raise NotFoundError(f"{path} is not one of this agent's stores. Nothing was changed.")
 
 
 def diagnose_notes(notes: Notes) -> tuple[Diagnosis, ...]:
@@ -102,7 +108,13 @@ def diagnose_notes(notes: Notes) -> tuple[Diagnosis, ...]:
     return tuple(found)
 
 
-def _form(data: bytes, document: Document) -> Iterator[str]:
+def _by_hand(memory: CoreMemory, store: StoreName) -> bool:
+    """Whether the file is one entry that no tool wrote: likely a page of Markdown that knows nothing of delimiters."""
+    entries = memory.entries(store)
+    return len(entries) == 1 and entries[0].origin.kind == "file"
+
+
+def _form(data: bytes, document: Document, *, by_hand: bool) -> Iterator[str]:
     """What keeps the file from being in its plain form."""
     if document.encoding != "utf-8":
         yield "it is in UTF-16"
@@ -116,7 +128,7 @@ def _form(data: bytes, document: Document) -> Iterator[str]:
     gaps = [gap.replace("\r\n", "\n") for gap in document.gaps]
     if any(gaps[:1]) or any(gap != DELIMITER for gap in gaps[1:]) or document.tail.strip(" \r\n"):
         yield "there are blank lines, trailing spaces or empty entries round the delimiters"
-    if len(document.cores) == 1 and len(_blocks(document.cores[0].replace("\r\n", "\n"))) > 1:
+    if by_hand and len(_blocks(document.cores[0].replace("\r\n", "\n"))) > 1:
         yield "there are no delimiters: the whole file is one entry (repair makes one of each paragraph or list item)"
 
 

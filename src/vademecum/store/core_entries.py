@@ -63,8 +63,8 @@ class EntryLedger:
     def wrote(self, actor: Actor, store: StoreName, change: EntryChange) -> None:
         """Bring the records in line with one write of the file. An entry that replaces another keeps its age."""
         scope, how = _scope(actor, store), (change.origin, change.session, change.at)
-        if not change.removed:  # the usual case: one statement, no transaction of its own
-            self._db.executemany(_WROTE, [(*scope, sha256, *how, None) for sha256 in change.added])
+        if not change.removed and len(change.added) == 1:  # the usual case: one statement is its own transaction
+            self._db.execute(_WROTE, (*scope, change.added[0], *how, None))
             return
         heirs = dict(zip(change.added, change.removed, strict=False))
         with self._db.atomic():
