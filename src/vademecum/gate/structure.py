@@ -29,7 +29,7 @@ _INDENT = re.compile(r"[\s\ufeff>]*+")
 _CONTAINERS = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++[\s\ufeff>]*+)*+")
 _WRAPPED = r"[*_`\"'“”|\[\](){}]{0,4}"
 _STARTS = re.compile(
-    r"\#(?:\#|(?=\s|\Z))|`{3}|~{3}|§(?=\s*\Z)"
+    r"\#(?:\#|(?=\s|\Z))|`{3}|~{3}|-{3}|={3}|═{3}|§(?=\s*\Z)"
     r"|[A-Z][A-Z ]*+\([^()]*+\)[ ]*\["  # the header of a block, as in `MEMORY (your personal notes) [7% ...]`
     rf"|{_WRAPPED}(?i:system|human|assistant|user|developer|ai|tool)"
     rf"(?i:[ _-](?:message|prompt|note|notice|override|instructions?|turn|call|result|output|response))?"

@@ -73,7 +73,7 @@ _RULES = (
         "joiner",
         r"\u200c\u200d",
         _UNSEEN,
-        rf"(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])|(?<=[{_JOINING}])[\u200c\u200d](?![\u200c\u200d])"
+        rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])|(?<=[{_JOINING}])[\u200c\u200d](?![\u200c\u200d])"
         rf"|(?<![\u200c\u200d])[\u200c\u200d](?=[{_JOINING}])",
     ),
     _Rule("direction", r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069", "changes the order in which text is shown"),
@@ -89,7 +89,8 @@ _RULES = (
         "mongolian-selector",
         r"\u180b-\u180f",
         _UNSEEN,
-        rf"(?<=[{_MONGOLIAN}])[\u180b-\u180d\u180f]|(?<=[{_MONGOLIAN}\u180b-\u180d\u180f])\u180e(?=[{_MONGOLIAN}])",
+        rf"(?<=[{_MONGOLIAN}])[\u180b-\u180d\u180f]"
+        rf"|(?:(?<=[{_MONGOLIAN}])|(?<=[{_MONGOLIAN}][\u180b-\u180d\u180f]))\u180e(?=[{_MONGOLIAN}])",
     ),
     _Rule(
         "variation-selector",
@@ -107,7 +108,13 @@ _RULES = (
         rf"\U0001f3f4?[{_TAGS}]+",
     ),
     _Rule("byte-order-mark", r"\ufeff", _UNSEEN),
-    _Rule("egyptian-control", r"\U00013430-\U0001343f", _COMMAND, r"(?<=[\U00013000-\U0001345f])."),
+    _Rule(
+        "egyptian-control",
+        r"\U00013430-\U0001343f",
+        _COMMAND,
+        r"(?<=[\U00013000-\U0001342f\U00013440-\U00013455])[\U00013430-\U0001343f]{1,2}(?![\U00013430-\U0001343f])",
+        r"[\U00013430-\U0001343f]+",
+    ),
     _Rule("invisible", _NEVER, _UNSEEN),
     _Rule("no-character", _NO_CHARACTER, "is no character"),
     _Rule("not-utf-8", r"\ud800-\udfff", "stands for a byte that is not UTF-8"),
