@@ -23,6 +23,7 @@ _DELIMITER_LINE = re.compile(r"^§[ \t\r]*(?:\n|\Z)", re.MULTILINE)
 _TO_ESCAPE = re.compile(r"^(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
 _ESCAPED = re.compile(r"^\\(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
 _BOM = "\ufeff"
+_MARKS = "\ufeff\udcff\udcfe"
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 # Punctuation that carries no meaning of its own; `C++`, `#4`, `1.5`, `~/.ssh` and `-5` must stay what they are.
@@ -41,8 +42,11 @@ def unescape(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` as an entry holds it: line ends are `\\n`, no white space at either end."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    """`text` as an entry holds it: line ends are `\\n`, no white space or byte order mark at either end."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n").strip()
+    while plain.startswith(_BOM) or plain.endswith(_BOM):
+        plain = plain.strip(_BOM).strip()
+    return plain
 
 
 def join(texts: Iterable[str]) -> str:
@@ -166,6 +170,8 @@ class Document:
         if not cores:
             return Document(self.encoding, self.bom, (), (), self.gaps[0] + self.tail, self.eol)
         gaps = (self.gaps[0], *self.gaps[2:]) if index == 0 else self.gaps[:index] + self.gaps[index + 1 :]
+        if not (self.bom or gaps[0]) and cores[0][0] in _MARKS:
+            gaps = (self.eol, *gaps[1:])  # at the very start of the file that entry would be read as its encoding
         return Document(self.encoding, self.bom, cores, gaps, self.tail, self.eol)
 
     def _stored(self, text: str) -> str:
