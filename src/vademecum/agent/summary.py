@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from vademecum.models import ChatModel
     from vademecum.sessions.types import Message, SessionHit
 
-_CITATION = re.compile(r"[ \t]*\[((?:[ \t]*#?\d+[ \t]*,?)+)\]")
+_CITATION = re.compile(r"(?:[ \t]+\[(?=\d)|[ \t]*\[(?=#\d))([\d#, \t]+)\]")
+"""`[#12, #15]` anywhere, and `[12]` after a space: `list[0]` is code."""
 _ID = re.compile(r"\d+")
 
 CITE = """\

@@ -1,6 +1,6 @@
 """What background work asks of sessions: how far each was reviewed, and whose sessions there are.
 
-Idea: a cursor in the session's row; what comes after it is yet to be reviewed. Invariant: the cursor only moves forward.
+Idea: a cursor in the row of the session; what comes after it is yet to be reviewed. Invariant: it only moves forward.
 """
 
 from __future__ import annotations
