@@ -47,7 +47,7 @@ async def test_a_client_of_either_protocol_era_lists_and_calls_the_three_tools(f
             "name": "Deploys",
             "description": "how we deploy",
             "type": "project",
-            "body": "Push.",
+            "content": "Push.",
         }
         noted = await client.call_tool("note", note)
         found = await client.call_tool("session_search", {"query": "Thursdays"})
@@ -211,7 +211,6 @@ def test_lines_that_are_no_protocol_do_not_end_the_server(folder: Path) -> None:
     server.send(b"\x80 more garbage \xf0\x9f")
     called = server.ask(2, "tools/call", {"name": "memory", "arguments": add("After the noise.")})
     assert json.loads(called["result"]["content"][0]["text"])["success"] is True
-    server.stdin.close()
     assert server.end()[0] == 0
 
 
@@ -239,3 +238,16 @@ def test_a_signal_ends_the_server_and_its_session(folder: Path, number: signal.S
     assert server.end()[1:] == (b"", b"")
     [session] = vademecum.open(folder).history.recent(10)
     assert session.ended_at is not None
+
+
+@pytest.mark.anyio
+async def test_the_prompt_begins_a_new_session_that_has_read_memory_again(folder: Path) -> None:
+    async with over_stdio(folder) as client:
+        await client.call_tool("memory", add("Written in the first session."))
+        [message] = (await client.get_prompt("start-of-session")).messages
+        await client.call_tool("memory", add("Written in the second session."))
+        [frozen] = (await client.read_resource("vademecum://snapshot")).contents
+    assert "first session" in getattr(message.content, "text", "")
+    assert "first session" in getattr(frozen, "text", "") and "second session" not in getattr(frozen, "text", "")
+    sessions = vademecum.open(folder).history.recent(10)
+    assert sorted(str(session.end_reason) for session in sessions) == ["closed", "new"]

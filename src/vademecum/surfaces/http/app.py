@@ -7,7 +7,6 @@ of trust. Invariant: a client's conversation ends when it says so, after half an
 from __future__ import annotations
 
 import contextlib
-import logging
 import secrets
 import threading
 from collections.abc import AsyncGenerator
@@ -28,7 +27,7 @@ from vademecum.surfaces.http.guard import TOKEN, LoopbackOnly, TokenRequired, fi
 from vademecum.surfaces.http.page import HEADERS, content_security_policy, render
 from vademecum.surfaces.http.status import Status
 from vademecum.surfaces.mcp.background import Background
-from vademecum.surfaces.mcp.conversation import IDLE_MS, Conversations, Peer
+from vademecum.surfaces.mcp.conversation import Conversations, Peer
 from vademecum.surfaces.mcp.server import build, client_name
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from vademecum.agent.vademecum import Vademecum
 
-_log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 60
 _SESSION_HEADER = "mcp-session-id"
 
@@ -51,7 +49,7 @@ class App:
         self._address = address
         self._tokens = Tokens(vm.db, vm.clock)
         self._status = Status(vm, address)
-        self._conversations = Conversations(vm.clock, IDLE_MS)
+        self._conversations = Conversations()
         self._background = Background(vm)
         self._memories: dict[Actor, Vademecum] = {vm.actor: vm}
         self._lock = threading.Lock()
@@ -83,10 +81,7 @@ class App:
     async def _sweep(self) -> None:
         while True:
             await anyio.sleep(_SWEEP_SECONDS)
-            try:
-                await anyio.to_thread.run_sync(self._conversations.close_idle)
-            except VademecumError as fault:
-                _log.warning("could not end idle conversations: %s", fault)
+            await anyio.to_thread.run_sync(self._conversations.close_idle)
 
     async def _page(self, _request: Request) -> Response:
         nonce = secrets.token_urlsafe(18)
@@ -128,10 +123,10 @@ class _Mcp:
         self._conversations = conversations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._manager.handle_request(scope, receive, send)
-        if scope["method"] == "DELETE":
+        if scope["method"] == "DELETE":  # before the answer, so that whoever has it finds the session ended
             session = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"mcp-session-id"), "")
             await anyio.to_thread.run_sync(self._conversations.end, (scope[TOKEN].id, session))
+        await self._manager.handle_request(scope, receive, send)
 
 
 def _shown(token: TokenInfo) -> dict[str, str]:

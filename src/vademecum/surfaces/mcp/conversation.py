@@ -7,21 +7,25 @@ caller's trust allows, whatever the client says about itself.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vademecum.clock import Clock
+from vademecum.errors import VademecumError
 from vademecum.model import Origin
 
 if TYPE_CHECKING:
     from vademecum.agent.session import Session
     from vademecum.agent.vademecum import Vademecum
 
-IDLE_MS = 30 * 60 * 1000
-"""A conversation over HTTP with no call for this long has ended: half an hour, as the transport's own sessions."""
+_log = logging.getLogger(__name__)
 
+IDLE_MS = 30 * 60 * 1000
+"""A conversation with no call for this long is over: half an hour, as the sessions of the HTTP transport.
+
+A desktop client keeps one connection for weeks; the next call then opens a session that has read memory again."""
 
 TURN_MS = 60 * 1000
 """MCP knows no turns: after a minute without a call, failed attempts are forgotten as they are in a new turn."""
@@ -45,21 +49,50 @@ class Conversation:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.used_at = peer.vm.clock()
+        self._clock = peer.vm.clock
+        self._used_at = self._clock()
         self._lock = threading.Lock()
         self._session: Session | None = None
+
+    @property
+    def idle(self) -> bool:
+        """True when the last call is longer ago than `IDLE_MS`."""
+        return self._clock() - self._used_at > IDLE_MS
 
     def call(self, name: str, args: dict[str, Any]) -> dict[str, object]:
         """Run one tool call in the session, opening it if need be."""
         from vademecum.core.memory_tool import Attempts
 
         with self._lock:
-            session = self._session = self._session or self._begin()
-            now = self.peer.vm.clock()
-            if now - self.used_at > TURN_MS:
+            session = self._session = self._running() or self._begin()
+            now = self._clock()
+            if now - self._used_at > TURN_MS:
                 session.attempts = Attempts()
-            self.used_at = now
+            self._used_at = now
             return session.tool(name, args)
+
+    def snapshot(self) -> str:
+        """The session's frozen snapshot; before the first call, the one it would get now."""
+        from vademecum.agent.session import snapshot_now
+
+        with self._lock:
+            session = self._running()
+            return snapshot_now(self.peer.vm) if session is None else session.snapshot
+
+    def start(self) -> str:
+        """Begin afresh: the client's person starts a session. Returns the snapshot as of now."""
+        self.close("new")
+        return self.snapshot()
+
+    def close(self, reason: str) -> None:
+        """End the session, if one was opened."""
+        with self._lock:
+            self._end(reason)
+
+    def _running(self) -> Session | None:
+        if self.idle:
+            self._end("idle")
+        return self._session
 
     def _begin(self) -> Session:
         peer = self.peer
@@ -71,27 +104,20 @@ class Conversation:
             session.observe(f"This conversation came in from outside, through {peer.outside.name}.", peer.outside)
         return session
 
-    def snapshot(self) -> str:
-        """The session's frozen snapshot; before the first call, the one it would get now."""
-        from vademecum.agent.session import snapshot_now
-
-        with self._lock:
-            return snapshot_now(self.peer.vm) if self._session is None else self._session.snapshot
-
-    def close(self, reason: str) -> None:
-        """End the session, if one was opened."""
-        with self._lock:
-            if self._session is not None:
-                self._session.close(reason)
-                self._session = None
+    def _end(self, reason: str) -> None:
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            session.close(reason)
+        except VademecumError as error:  # nobody waits for an answer; what was said is stored already
+            _log.warning("could not end session %s: %s", session.id, error)
 
 
 class Conversations:
     """All conversations of one server, by what tells them apart."""
 
-    def __init__(self, clock: Clock, idle_ms: int | None = None) -> None:
-        self._clock = clock
-        self._idle_ms = idle_ms
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[Hashable, Conversation] = {}
 
@@ -108,13 +134,9 @@ class Conversations:
             ended.close("closed")
 
     def close_idle(self) -> None:
-        """End the conversations that have been silent for longer than the limit."""
-        if self._idle_ms is None:
-            return
-        before = self._clock() - self._idle_ms
+        """End the conversations that have been silent for too long."""
         with self._lock:
-            ended = [key for key, found in self._open.items() if found.used_at < before]
-            closing = [self._open.pop(key) for key in ended]
+            closing = [self._open.pop(key) for key, found in list(self._open.items()) if found.idle]
         for conversation in closing:
             conversation.close("idle")
 

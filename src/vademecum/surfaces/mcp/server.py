@@ -125,7 +125,7 @@ class _Handlers:
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT:
             raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {params.name!r}; use {PROMPT!r}.")
-        text = await anyio.to_thread.run_sync(_translated, self._conversation(ctx).snapshot)
+        text = await anyio.to_thread.run_sync(_translated, self._conversation(ctx).start)
         told = f"This is your memory as this session begins:\n\n{text}" if text else "Your memory is still empty."
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=told))
         return types.GetPromptResult(description="Memory at the start of this session", messages=[message])

@@ -43,7 +43,7 @@ def run(vm: Vademecum) -> int:
 class _Stdio:
     def __init__(self, vm: Vademecum) -> None:
         self._vm = vm
-        self._conversations = Conversations(vm.clock)
+        self._conversations = Conversations()
         self._background = Background(vm)
         self._closing = threading.Lock()
         self._closed = False
@@ -58,9 +58,11 @@ class _Stdio:
         threading.Thread(target=self._close_and_exit).start()
 
     def _close_and_exit(self) -> None:
-        self.close()
-        sys.stderr.flush()
-        os._exit(0)
+        try:
+            self.close()
+            sys.stderr.flush()
+        finally:
+            os._exit(0)
 
     def close(self) -> None:
         """Stop the worker, end the session, close the database. Safe to call twice."""
