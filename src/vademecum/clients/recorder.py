@@ -1,0 +1,299 @@
+"""From a client's transcript file into the history, a piece at a time and nothing twice.
+
+Idea: a cursor (byte offset, hash of the bytes before it) is moved in the same transaction that stores the messages,
+and every message carries its line's uuid. Invariant: killed at any point, run twice at once, or run over a rewritten
+file, every message is stored once; a half-written last line waits; the user's prompt that a hook stored early is the
+same message when the transcript brings it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vademecum.agent.session import title_of
+from vademecum.clients.transcript import Entry, Parser, Said, UnreadableLine, person_words
+from vademecum.ids import new_id
+from vademecum.model import Origin
+from vademecum.sessions.types import NewMessage
+from vademecum.store.imported import Imported, Item
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.sessions.types import SessionInfo
+
+CHANNEL = "claude-code"
+LINE_BYTES = 32 << 20
+"""A longer line is passed over and reported."""
+TAIL_BYTES = 256
+REPEAT_MS = 5_000
+"""The same prompt within this time, not yet in the transcript, is one prompt whose hook ran twice."""
+LATE_MS = 10_000
+"""A prompt whose hook comes this long after its line in the transcript is that line."""
+EARLY_MS = 3_600_000
+"""A line that comes this long after its prompt's hook (it was queued) is that prompt."""
+REMEMBERED = 20
+
+Mark = tuple[str, str, int]
+"""A user's message: hash of its words, the client's prompt id, time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A place that could not be imported: the file, its line (0: the whole file), and why."""
+
+    path: Path
+    line: int
+    why: str
+
+
+@dataclass(slots=True)
+class _State:
+    offset: int = 0
+    line: int = 0
+    prompts: list[Mark] = field(default_factory=list[Mark])
+    lines: list[Mark] = field(default_factory=list[Mark])
+    calls: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    canary: str = ""
+    seen: str = ""
+    title_rank: int = -1
+
+
+@dataclass(slots=True)
+class _Batch:
+    end: int
+    tail: str
+    lines: int
+    calls: dict[str, list[Any]]
+    canary: str
+    said: list[Said] = field(default_factory=list[Said])
+    problems: list[Problem] = field(default_factory=list[Problem])
+    title: str = ""
+    title_rank: int = -1
+    seen: str = ""
+
+    def add(self, entry: Entry) -> None:
+        self.said += entry.said
+        if entry.title and entry.title_rank >= self.title_rank:
+            self.title, self.title_rank = entry.title, entry.title_rank
+        if self.canary and self.canary in entry.injected:
+            self.seen = "arrived"
+        elif self.canary and self.canary in entry.printed:
+            self.seen = self.seen or "printed"
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What a run stored: `messages` new ones, of `calls` tool calls; `behind` bytes are left for the next run."""
+
+    messages: int
+    calls: int
+    behind: int
+    problems: tuple[Problem, ...] = ()
+
+
+class Recorder:
+    """Records one conversation of Claude Code, named by its own session id."""
+
+    def __init__(self, vm: Vademecum, conversation: str, *, chunk: int = 1 << 20) -> None:
+        self.vm = vm
+        self.conversation = conversation
+        self.chunk = chunk
+        self._imported = Imported(vm.db)
+        self._source = f"{CHANNEL}/{vm.actor.agent}/{vm.actor.user}"
+        self.session: SessionInfo | None = None
+
+    def open(self, *, snapshot: str | None = None, opened_at: int | None = None, reopen: bool = True) -> SessionInfo:
+        """The session of this conversation, made when missing and opened again when it had ended."""
+        name = f"{CHANNEL}:{self.conversation}"
+        found = self.vm.history.open(key=name, source=name, channel=CHANNEL, snapshot=snapshot, opened_at=opened_at)
+        if found.ended_at is not None and reopen:
+            found = self.vm.history.reopen(found.id)
+        self.session = found
+        return found
+
+    def prompt(self, text: str, prompt_id: str) -> bool:
+        """Store what the user has just typed; False when it is no person's words or is stored already."""
+        words = person_words(text)
+        if not words:
+            return False
+        with self.vm.db.atomic():
+            state, tail = self._load()
+            mark: Mark = (_hash(words), prompt_id, self.vm.clock())
+            if _take(state.lines, mark, LATE_MS, LATE_MS) or _known(state.prompts, mark):
+                self._save(state, tail)
+                return False
+            said = Said("user", words, f"prompt:{prompt_id or new_id()}", mark[2])
+            self._store([said], state, fallback=mark[2])
+            state.prompts = [*state.prompts, mark][-REMEMBERED:]
+            self._save(state, tail)
+        return True
+
+    def expect(self, canary: str) -> None:
+        """From now on look for `canary` in what the client put into the context."""
+        with self.vm.db.atomic():
+            state, tail = self._load()
+            if state.canary != canary:
+                state.canary, state.seen = canary, ""
+                self._save(state, tail)
+
+    @property
+    def arrival(self) -> str:
+        """`arrived` in the context, only `printed` by the hook, or empty: not seen so far."""
+        return self._load()[0].seen
+
+    def catch_up(self, path: Path, stop: Callable[[], bool] = lambda: False) -> Caught:
+        """Store what `path` holds beyond the cursor, until its end or until `stop()`; at least one piece.
+
+        Raises OSError when the file cannot be read.
+        """
+        stored, calls, problems = 0, 0, list[Problem]()
+        with path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            while True:
+                state, tail = self._load()
+                cursor = (state.offset, tail)
+                if state.offset > size or (state.offset and _tail_before(stream, state.offset) != tail):
+                    state.offset = state.line = 0  # cut short or written anew: what is stored is known by its uuids
+                batch = self._read(stream, path, state)
+                if batch is None:
+                    return Caught(stored, calls, 0, tuple(problems))
+                new = self._commit(batch, cursor, fallback=int(path.stat().st_mtime * 1000))
+                if new is not None:
+                    stored += new
+                    calls += sum(one.role == "tool" for one in batch.said)
+                    problems += batch.problems
+                    if stop() and batch.end < size:
+                        return Caught(stored, calls, size - batch.end, tuple(problems))
+
+    def _read(self, stream: Any, path: Path, state: _State) -> _Batch | None:
+        stream.seek(state.offset)
+        raw: bytes = stream.read(self.chunk)
+        while raw and b"\n" not in raw and len(raw) <= LINE_BYTES:
+            more = stream.read(self.chunk)
+            if not more:
+                return None  # half-written: next time
+            raw += more
+        if not raw:
+            return None
+        whole = raw[: raw.rfind(b"\n") + 1]
+        parser, lines = Parser(state.calls), whole.split(b"\n")[:-1]
+        batch = _Batch(state.offset + len(whole), "", state.line + len(lines), parser.calls, state.canary)
+        if not whole:
+            batch.end = _after_line(stream)
+            batch.lines += 1
+            batch.problems.append(Problem(path, batch.lines, f"longer than {LINE_BYTES >> 20} MB, passed over"))
+        for number, line in enumerate(lines, state.line + 1):
+            if not line.strip():
+                continue
+            try:
+                batch.add(parser.entry(line))
+            except UnreadableLine as error:
+                batch.problems.append(Problem(path, number, str(error)))
+        batch.tail = _tail_before(stream, batch.end)
+        return batch
+
+    def _commit(self, batch: _Batch, cursor: tuple[int, str], fallback: int) -> int | None:
+        with self.vm.db.atomic():
+            state, tail = self._load()
+            if (state.offset, tail) != cursor:
+                return None  # another process was faster: read on from where it came to
+            new = self._store(batch.said, state, fallback=fallback)
+            if batch.title_rank >= 0:
+                self._set_title(batch.title, batch.title_rank, state)
+            state.offset, state.line, state.calls = batch.end, batch.lines, batch.calls
+            if batch.seen and state.seen != "arrived" and state.canary == batch.canary:
+                state.seen = batch.seen
+            self._save(state, batch.tail)
+        return new
+
+    def _store(self, said: list[Said], state: _State, *, fallback: int) -> int:
+        fresh = [one for one in said if not self._is_known_prompt(one, state)]
+        if not fresh:
+            return 0
+        times = [one.time for one in fresh if one.time is not None]
+        session = self.session or self.open(opened_at=min(times, default=fallback), reopen=False)
+        first = next((one.text for one in fresh if one.role == "user"), "")
+        if first and state.title_rank < 0:
+            self._set_title(title_of(first), 0, state)
+        return self.vm.history.record_many(session.id, [self._message(one, fallback) for one in fresh])
+
+    def _is_known_prompt(self, said: Said, state: _State) -> bool:
+        if said.role != "user" or said.source.startswith("prompt:"):
+            return False
+        mark: Mark = (_hash(said.text), said.prompt, self.vm.clock() if said.time is None else said.time)
+        if _take(state.prompts, mark, EARLY_MS, REPEAT_MS):
+            return True
+        state.lines = [*state.lines, mark][-REMEMBERED:]
+        return False
+
+    def _message(self, said: Said, fallback: int) -> NewMessage:
+        time = fallback if said.time is None else said.time
+        match said.role:
+            case "user":
+                origin = Origin.user(self.vm.actor.user)
+            case "assistant":
+                origin = Origin.assistant()
+            case "tool":
+                url = said.args.get("url")
+                origin = Origin.tool(said.tool, url if isinstance(url, str) else None)
+                calls = [{"name": said.tool, "args": said.args}] if said.args else None
+                return NewMessage("tool", said.text, origin, said.tool, calls, time, source=said.source)
+        return NewMessage(said.role, said.text, origin, time=time, source=said.source)
+
+    def _set_title(self, title: str, rank: int, state: _State) -> None:
+        if title and self.session is not None and rank >= state.title_rank:
+            self.vm.history.set_title(self.session.id, title)
+            state.title_rank = rank
+
+    def _load(self) -> tuple[_State, str]:
+        item = self._imported.get(self._source, self.conversation)
+        if item is None:
+            return _State(), ""
+        found = json.loads(item.detail)
+        for name in ("prompts", "lines"):
+            found[name] = [tuple(mark) for mark in found[name]]
+        return _State(**found), item.sha256
+
+    def _save(self, state: _State, tail: str) -> None:
+        detail = json.dumps(asdict(state), ensure_ascii=True, separators=(",", ":"))
+        self._imported.put(Item(self._source, self.conversation, tail, self.vm.clock(), detail))
+
+
+def _hash(words: str) -> str:
+    return hashlib.sha256(" ".join(words.split()).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _take(marks: list[Mark], wanted: Mark, before_ms: int, after_ms: int) -> bool:
+    """Take the mark of the same prompt out of `marks`, if it was made up to `before_ms` earlier than `wanted`."""
+    for mark in marks:
+        same = mark[0] == wanted[0] or (mark[1] and mark[1] == wanted[1])
+        if same and -after_ms <= wanted[2] - mark[2] <= before_ms:
+            marks.remove(mark)
+            return True
+    return False
+
+
+def _known(marks: list[Mark], wanted: Mark) -> bool:
+    return any(
+        (mark[1] and mark[1] == wanted[1]) or (mark[0] == wanted[0] and 0 <= wanted[2] - mark[2] <= REPEAT_MS)
+        for mark in marks
+    )
+
+
+def _tail_before(stream: Any, offset: int) -> str:
+    begin = max(0, offset - TAIL_BYTES)
+    stream.seek(begin)
+    return hashlib.sha256(stream.read(offset - begin)).hexdigest()
+
+
+def _after_line(stream: Any) -> int:
+    while piece := stream.read(1 << 20):
+        if b"\n" in piece:
+            return stream.tell() - len(piece) + piece.index(b"\n") + 1
+    return stream.tell()

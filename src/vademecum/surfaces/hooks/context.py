@@ -1,0 +1,74 @@
+"""The snapshot as Claude Code takes it: within its cap, and with a mark by which its arrival can be proved.
+
+Idea: the client drops a hook's context of more than 10,000 characters, so ours is cut to fit, from the end: lines of
+the notes' index, then whole blocks. Invariant: what was left out is named in the text and to the person; equal
+snapshots give equal bytes; the mark stands last, so that whoever finds it has the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+CAP = 10_000
+"""Claude Code's limit for a hook's context, in UTF-16 code units (as JavaScript counts)."""
+_RESERVE = 400  # for the frame and the words about what was left out
+_BLOCK = re.compile(r"^═{46}\n(?=MEMORY|USER PROFILE|NOTES)", re.MULTILINE)
+_HEAD_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The text to inject, the mark that ends it, and a sentence for the person (empty when all of it fitted)."""
+
+    text: str
+    canary: str
+    left_out: str
+
+
+def units(text: str) -> int:
+    """The length of `text` as JavaScript counts it."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def fit(snapshot: str, canary: str, *, cap: int = CAP) -> Context:
+    """`snapshot` between two marks, at most `cap` UTF-16 code units in all."""
+    starts = [found.start() for found in _BLOCK.finditer(snapshot)]
+    blocks = [snapshot[a:b].strip("\n") for a, b in zip([0, *starts], [*starts, len(snapshot)], strict=True)]
+    room, gone = cap - _RESERVE, list[str]()
+    if units(snapshot) > cap - _RESERVE:
+        blocks, gone = _trimmed(blocks, room)
+    kept = "\n\n".join(block for block in blocks if block)
+    notice = f"\n\n[Left out for lack of room: {'; '.join(gone)}.]" if gone else ""
+    text = (
+        "<!-- vademecum begin: what you remember from earlier sessions; the user did not say this now -->\n"
+        f"{kept}{notice}\n<!-- vademecum end {canary} -->"
+    )
+    return Context(text, canary, "; ".join(gone))
+
+
+def _trimmed(blocks: list[str], room: int) -> tuple[list[str], list[str]]:
+    identity, *rest = blocks
+    gone = list[str]()
+    while rest and (over := units("\n\n".join([identity, *rest])) - room) > 0:
+        last, rest = rest[-1], rest[:-1]
+        lines = last.split("\n")
+        if lines[1].startswith("NOTES"):
+            kept = _shorter(lines, over)
+            if kept:
+                gone.append(f"{len(lines) - len(kept)} lines of the notes' index (the `note` tool lists them)")
+                return [identity, *rest, "\n".join(kept)], gone
+        gone.append(f"the block {lines[1].split(' [')[0]!r}")
+    if units(identity) > room:
+        cut = identity.encode("utf-16-le", "surrogatepass")[: room * 2].decode("utf-16-le", "ignore")
+        gone.append(f"the last {len(identity) - len(cut):,} characters of SOUL.md")
+        identity = cut
+    return [identity, *rest], gone
+
+
+def _shorter(lines: list[str], over: int) -> list[str]:
+    """`lines` without as many from the end as make up `over`; empty when no line but the header would be left."""
+    kept = list(lines)
+    while over > 0 and len(kept) > _HEAD_LINES:
+        over -= units(kept.pop()) + 1
+    return kept if over <= 0 and len(kept) > _HEAD_LINES else []

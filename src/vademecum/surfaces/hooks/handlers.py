@@ -1,0 +1,155 @@
+"""What each hook does: give the snapshot, record what was said, end the session.
+
+Idea: every hook first takes over what the transcript holds beyond the cursor, for a bounded time; what is left waits
+for the next one. Invariant: a session keeps the snapshot that it was given until a boundary (start, clear, compaction),
+and no hook writes anything to the client but session-start.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vademecum.clients.recorder import CHANNEL, Recorder
+from vademecum.model import OWNER
+from vademecum.store.heartbeats import Heartbeat, Heartbeats
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.sessions.types import SessionInfo
+
+WORK_SECONDS = 0.06
+"""How long a hook goes on taking over the transcript, in pieces of PIECE_BYTES."""
+PIECE_BYTES = 128 << 10
+BUSY_MS = 1_000
+"""How long a hook waits for another writer of the database."""
+
+
+@dataclass(slots=False)
+class Call:
+    """One call of a hook: what the client sent, and what came of it."""
+
+    hook: str
+    payload: dict[str, Any]
+    began: float
+    outcome: str = "ok"
+    detail: str = ""
+
+    def text(self, name: str) -> str:
+        """A text of the payload, empty when it is missing."""
+        value = self.payload.get(name)
+        return value if isinstance(value, str) else ""
+
+    @cached_property
+    def vm(self) -> Vademecum:
+        """The memory that the environment names."""
+        from vademecum.agent.vademecum import open as open_memory
+
+        agent, user = os.environ.get("VADEMECUM_AGENT") or "default", os.environ.get("VADEMECUM_USER") or OWNER
+        vm = open_memory(agent=agent, user=user)
+        vm.db.raw.set_busy_timeout(BUSY_MS)
+        return vm
+
+    @cached_property
+    def recorder(self) -> Recorder:
+        """The recorder of the client's conversation."""
+        return Recorder(self.vm, self.text("session_id"), chunk=PIECE_BYTES)
+
+    def late(self) -> bool:
+        """True when the time for the transcript is used up."""
+        return time.perf_counter() - self.began > WORK_SECONDS
+
+    def beat(self, hook: str, outcome: str, detail: str) -> None:
+        """Leave a sign of life."""
+        session = self.text("session_id") or None
+        took = round((time.perf_counter() - self.began) * 1000)
+        Heartbeats(self.vm.db).beat(Heartbeat(CHANNEL, hook, self.vm.clock(), session, took, outcome, detail))
+
+
+def handle(call: Call) -> dict[str, Any] | None:
+    """Carry out `call`; what it returns goes to the client as JSON."""
+    if not call.text("session_id") or call.payload.get("agent_id"):
+        call.outcome, call.detail = "skipped", "a subagent" if call.payload.get("agent_id") else "no session_id"
+        return None
+    match call.hook:
+        case "session-start":
+            return _session_start(call)
+        case "user-prompt":
+            _record(call)
+            call.recorder.open()
+            call.recorder.prompt(call.text("prompt"), call.text("prompt_id"))
+        case "stop":
+            session = call.recorder.open(reopen=False)  # an end that came first stays
+            _checkpoint(call, session)
+        case "session-end":
+            _record(call)
+            _end(call)
+        case _:
+            _record(call)
+    return None
+
+
+def _session_start(call: Call) -> dict[str, Any]:
+    from vademecum.agent.session import sha256, snapshot_now
+    from vademecum.surfaces.hooks.context import fit
+
+    session = call.recorder.open()
+    snapshot, source = session.snapshot, call.text("source")
+    if snapshot is None or source in {"compact", "clear"}:  # a boundary; a resumed session keeps its bytes
+        snapshot = snapshot_now(call.vm)
+        call.vm.history.set_snapshot(session.id, snapshot)
+    context = fit(snapshot, f"{session.id[-8:].lower()}-{sha256(snapshot)[:8]}")
+    call.recorder.expect(context.canary)
+    call.beat("context", "sent", "")
+    call.detail = source
+    answer: dict[str, Any] = {
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context.text}
+    }
+    if context.left_out:
+        call.detail = f"left out: {context.left_out}"
+        answer["systemMessage"] = f"vademecum: not all of the memory fits into the client's limit. {call.detail}."
+    return answer
+
+
+def _record(call: Call) -> int:
+    """Take over the transcript; returns how many tool calls were new in it."""
+    path = Path(call.text("transcript_path"))
+    if not call.text("transcript_path") or not path.is_file():
+        call.detail = "no transcript yet"
+        return 0
+    caught = call.recorder.catch_up(path, call.late)
+    call.detail = f"{caught.messages} messages"
+    if caught.behind:
+        call.outcome, call.detail = "behind", f"{call.detail}; {caught.behind:,} bytes wait for the next hook"
+    if caught.problems:
+        first = caught.problems[0]
+        call.detail += f"; {len(caught.problems)} unreadable lines, the first is {first.line}: {first.why}"
+    return caught.calls
+
+
+def _checkpoint(call: Call, session: SessionInfo) -> None:
+    from vademecum.agent.review import review_due
+
+    tool_calls = _record(call)
+    arrival = call.recorder.arrival
+    if arrival:
+        call.beat("context", arrival, "")
+    elif session.snapshot is not None and call.outcome == "ok":
+        call.beat("context", "not seen", "the transcript does not show what session-start gave")
+    review_due(call.vm, session.id, tool_calls)
+
+
+def _end(call: Call) -> None:
+    from vademecum.agent.review import enqueue_review
+
+    history, reason = call.vm.history, call.text("reason") or "other"
+    session = history.find(call.recorder.open(reopen=False).id)
+    if not session.messages:  # nothing was said: no row stays
+        history.delete(session.id)
+    elif session.ended_at is None:
+        history.end(session.id, reason)
+        enqueue_review(call.vm, session.id, reason)
