@@ -223,6 +223,14 @@ def test_a_busy_database_does_not_delay_or_break_an_inspection(gate: Gate, db: D
     assert db.all("SELECT * FROM verdicts") == []
 
 
+def test_a_damaged_database_does_not_keep_a_text_from_being_judged(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    path.write_bytes(b"this is no database, but it has the size of a page of one " * 200)
+    gate = Gate(ProposalStore(Database(path)), VerdictStore(Database(path)), write_approval="untrusted")
+    assert gate.inspect("h\u200bi") != ()
+    assert gate.inspect("\u0645\u06cc\u200c\u0631\u0648\u062f") == ()
+
+
 def test_a_tier_is_found_by_its_name_and_another_name_is_not_found(gate: Gate) -> None:
     class Core:
         name = "core"

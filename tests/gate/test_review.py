@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import threading
 from dataclasses import dataclass, field
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
@@ -159,12 +160,13 @@ def test_an_unknown_id_is_not_found(review: Review) -> None:
             call("01ARZ3NDEKTSV4RRFFQ69G5FAV")
 
 
-def _approve_all(path: Path, lines: Path, ids: list[str]) -> None:
+def _approve_all(path: Path, lines: Path, ids: list[str], together: Barrier) -> None:
     db = Database(path)
     gate = Gate(ProposalStore(db), VerdictStore(db), write_approval="all")
     gate.register(Lines(lines, db))
     review = Review(gate, Proposals(db, OWNER))
     for id_ in ids:
+        together.wait(60)
         with contextlib.suppress(ConflictError):  # the other process was first
             review.approve(id_, by=PERSON)
     db.close()
@@ -175,7 +177,8 @@ def test_two_processes_that_approve_the_same_apply_each_once(
 ) -> None:
     ids = [propose(gate, f"fact {number}").id for number in range(15)]
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_approve_all, args=(db.path, tier.path, ids)) for _ in range(2)]
+    together = context.Barrier(2)
+    processes = [context.Process(target=_approve_all, args=(db.path, tier.path, ids, together)) for _ in range(2)]
     for process in processes:
         process.start()
     for process in processes:

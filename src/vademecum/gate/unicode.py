@@ -69,12 +69,13 @@ _RULES = (
         _UNSEEN,
         rf"(?<!\u200b)\u200b(?=[{_UNSPACED}])|(?<=[{_UNSPACED}])\u200b(?!\u200b)",
     ),
-    _Rule(
+    _Rule(  # careless typing doubles it in Persian and Malayalam; three in a row carry something
         "joiner",
         r"\u200c\u200d",
         _UNSEEN,
-        rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])|(?<=[{_JOINING}])[\u200c\u200d](?![\u200c\u200d])"
-        rf"|(?<![\u200c\u200d])[\u200c\u200d](?=[{_JOINING}])",
+        rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
+        rf"|(?<=[{_JOINING}])[\u200c\u200d]{{1,2}}(?![\u200c\u200d])|[\u200c\u200d]{{1,2}}(?=[{_JOINING}])",
+        r"[\u200c\u200d]+",
     ),
     _Rule("direction", r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069", "changes the order in which text is shown"),
     _Rule("filler", r"\u115f\u1160", _UNSEEN, r"\u115f(?=[\u1161-\u11a7])|(?<=[\u1100-\u115e\ua960-\ua97c])\u1160"),
