@@ -53,6 +53,8 @@ def diagnose_store(memory: CoreMemory, store: StoreName) -> Iterator[Diagnosis]:
     for what in _form(data, document, by_hand=_by_hand(memory, store)):
         yield Diagnosis(path, what, True, repaired)
     yield from _contents(memory, store, document)
+    for left in _leftovers(path):
+        yield Diagnosis(path, f"a writer was killed and left {left.name}", True, "`repair` removes it.")
 
 
 def repair_store(memory: CoreMemory, path: Path, lock_seconds: float) -> str:
@@ -62,8 +64,12 @@ def repair_store(memory: CoreMemory, path: Path, lock_seconds: float) -> str:
         data = read_bytes(path) or b""
         document = Document.decode(data)
         seen = list(_form(data, document, by_hand=_by_hand(memory, store)))
+        leftovers = _leftovers(path)
+        for left in leftovers:  # writers hold the lock, so none of these is being written now
+            left.unlink(missing_ok=True)
         if not seen:
-            return f"{path.name} needs no repair."
+            done = f"{len(leftovers)} leftovers of killed writers removed" if leftovers else "needs no repair"
+            return f"{path.name}: {done}."
         cores = [_as_utf8(core).replace("\r\n", "\n") for core in document.cores]
         if _by_hand(memory, store):
             cores = [escape(block) for block in _blocks(unescape(cores[0]))]
@@ -71,6 +77,12 @@ def repair_store(memory: CoreMemory, path: Path, lock_seconds: float) -> str:
         write_atomic(copy, data, mode=0o600)  # named by its content: repairing the same file again adds no second copy
         write_atomic(path, DELIMITER.join(cores).encode())
     return f"{path.name}: put right ({'; '.join(seen)}). {len(cores)} entries; the file from before is {copy.name}."
+
+
+def _leftovers(path: Path) -> list[Path]:
+    """Temporary files of writers that were killed; the file itself is whole, with or without their last change."""
+    target = path.resolve()
+    return sorted(target.parent.glob(f".{target.name}.*.tmp"))
 
 
 def _store_of(memory: CoreMemory, path: Path) -> StoreName:
