@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vademecum.agent.tools import Answer
     from vademecum.agent.turn import Turn
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.sessions.types import Message, SessionInfo
+    from vademecum.sessions.types import Message, Role, SessionInfo
 
 TurnKind = Literal["user", "scheduled", "subagent"]
 
@@ -128,7 +128,7 @@ class Session:
         self.snapshot_taken_at = taken_at
         self.attempts = Attempts()
         self._known = ""
-        self._said_anything = info is not None and info.messages > 0
+        self.spoken = info is not None and info.messages > 0
         self._taint: Origin | None = None
         self._taint_read = info is None or not info.messages
 
@@ -202,7 +202,7 @@ class Session:
         """End the session and queue its review. One in which nothing was said leaves no row behind."""
         if self.incognito:
             return
-        if not self._said_anything:
+        if not self.spoken:
             self.vm.history.delete(self.id)
             return
         _end(self.vm, self.vm.history.find(self.id), reason)
@@ -220,7 +220,7 @@ class Session:
 
     def record(
         self,
-        role: str,
+        role: Role,
         text: str,
         origin: Origin,
         *,
@@ -231,7 +231,7 @@ class Session:
         """Store one message; the first words of the user become the title. None when incognito."""
         if self.incognito:
             return None
-        self._said_anything = True
+        self.spoken = True
         message = self.vm.history.record(
             self.id, role, text, origin=origin, tool=tool, calls=calls, channel=self.channel, turn=turn
         )

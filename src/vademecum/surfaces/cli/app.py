@@ -35,6 +35,7 @@ class App:
         self.agent = os.environ.get("VADEMECUM_AGENT") or "default"
         self.user = os.environ.get("VADEMECUM_USER") or "owner"
         self.json = False
+        self.overrides: dict[str, object] = {}
         self.style = Style.for_stream(sys.stdout)
         self._vm: Vademecum | None = None
 
@@ -44,7 +45,7 @@ class App:
         if self._vm is None:
             from vademecum.agent.vademecum import open as open_home
 
-            self._vm = open_home(self.home, self.agent, self.user)
+            self._vm = open_home(self.home, self.agent, self.user, self.overrides)
         return self._vm
 
     @property
@@ -142,34 +143,35 @@ class Group(click.Group):
             raise UsageError(f"There is no command `{ctx.command_path} {args[0]}`.", hint) from error
 
 
-SECTIONS: dict[str, dict[str, str]] = {
+SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Memory": {
-        "memory": "memory:memory",
-        "note": "note:note",
-        "review": "review:review",
+        "memory": ("memory:memory", "Show and change what is always in the prompt"),
+        "note": ("note:note", "One fact a file, read on demand"),
+        "review": ("review:review", "Decide on what waits for you"),
     },
     "Conversations": {
-        "chat": "chat:chat",
-        "session": "session:session",
+        "chat": ("chat:chat", "Talk to the agent"),
+        "session": ("session:session", "List, read, search and delete conversations"),
     },
     "Clients": {
-        "mcp": "serving:mcp",
-        "serve": "serving:serve",
-        "client": "clients:client",
-        "hook": "serving:hook",
-        "import": "clients:import_",
+        "client": ("clients:client", "Give Claude Code this memory, or take it away"),
+        "mcp": ("serving:mcp", "Serve one client over standard input and output"),
+        "serve": ("serving:serve", "Serve several clients over HTTP, with a status page"),
+        "token": ("setup:token", "Make, list and revoke tokens for the HTTP server"),
+        "import": ("clients:import_", "Bring in what another agent has kept"),
+        "hook": ("serving:hook", ""),
     },
     "Home": {
-        "init": "setup:init",
-        "agent": "setup:agent",
-        "token": "setup:token",
-        "config": "setup:config",
-        "doctor": "doctor:doctor",
-        "backup": "care:backup",
-        "restore": "care:restore",
-        "reindex": "care:reindex",
+        "init": ("setup:init", "Make a home, or adopt an agent's folder in place"),
+        "agent": ("setup:agent", "Add and list agents"),
+        "config": ("setup:config", "Print every setting and where it comes from"),
+        "doctor": ("doctor:doctor", "Check everything, and repair what can be repaired"),
+        "backup": ("care:backup", "Write the home into one checked file"),
+        "restore": ("care:restore", "Put a backup in the place of the home"),
+        "reindex": ("care:reindex", "Build the search index again"),
     },
 }
+"""Section: command: where it is defined, and what the list of commands says of it (nothing: left out)."""
 
 
 class Root(Group):
@@ -181,18 +183,15 @@ class Root(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         for commands in SECTIONS.values():
             if cmd_name in commands:
-                module, _, attribute = commands[cmd_name].partition(":")
+                module, _, attribute = commands[cmd_name][0].partition(":")
                 return getattr(import_module(f"vademecum.surfaces.cli.{module}"), attribute)
         return None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        widest = max(len(name) for commands in SECTIONS.values() for name in commands)
         for title, commands in SECTIONS.items():
-            rows: list[tuple[str, str]] = []
-            for name in commands:
-                command = self.get_command(ctx, name)
-                if command is not None and not command.hidden:
-                    rows.append((name, command.get_short_help_str(limit=70)))
             with formatter.section(title):
+                rows = [(f"{name:<{widest}}", words) for name, (_, words) in commands.items() if words]
                 formatter.write_dl(rows, col_spacing=4)
 
 
@@ -202,7 +201,11 @@ def root() -> None:
     """Memory for AI agents: bounded, curated, always in the prompt, and a history that can be searched."""
 
 
-root.params = [*global_options(hidden=False), *(p for p in root.params if p.name in ("version", "json"))]
+root.params = [
+    *global_options(hidden=False),
+    _json_option(hidden=False),
+    *(p for p in root.params if p.name == "version"),
+]
 
 
 def run_command(args: list[str]) -> int:
@@ -215,14 +218,18 @@ def run_command(args: list[str]) -> int:
         _flush()
     except VademecumError as error:
         return _failed(app, args, error)
+    except click.exceptions.NoArgsIsHelpError as error:
+        if app.json:
+            return _failed(app, args, UsageError("No command was given.", "`vademecum --help` lists them."))
+        print(error.format_message(), file=sys.stderr)
+        return error.exit_code
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "vademecum"
-        hint = "" if isinstance(error, click.exceptions.NoArgsIsHelpError) else f"`{where} --help` shows what it takes."
+        hint = f"`{where} --help` shows what it takes."
         return _failed(app, args, UsageError(error.format_message(), hint))
     except click.ClickException as error:
         return _failed(app, args, UsageError(error.format_message()))
-    except (click.Abort, KeyboardInterrupt):
-        print(file=sys.stderr)
+    except (click.Abort, KeyboardInterrupt):  # click has ended the line
         return INTERRUPTED
     except BrokenPipeError:  # the reader (head, less) has seen enough
         with contextlib.suppress(OSError):
@@ -260,7 +267,7 @@ def _speak_utf8() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")  # pyright: ignore[reportUnknownMemberType]
 
 
 def _flush() -> None:

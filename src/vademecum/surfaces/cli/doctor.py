@@ -18,7 +18,7 @@ import click
 
 from vademecum.errors import VademecumError
 from vademecum.surfaces.cli.app import App, Command
-from vademecum.surfaces.cli.output import Style, plural, printable, wrapped
+from vademecum.surfaces.cli.output import Style, ago, plural, printable, wrapped
 
 State = Literal["ok", "warn", "fail"]
 
@@ -194,6 +194,24 @@ def _tokens(app: App) -> Iterator[Finding]:
     yield Finding("tokens", "ok", said + ".")
 
 
+def _clients(app: App) -> Iterator[Finding]:
+    from vademecum.clients.status import claude_code_status
+
+    found = claude_code_status(app.vm)
+    hint = "vademecum client status claude-code"
+    for problem in found.problems:
+        yield Finding("clients", "warn", f"Claude Code: {problem}", hint)
+    if not found.servers:
+        yield Finding("clients", "ok", "Claude Code does not use this memory (vademecum client install claude-code).")
+        return
+    called = [hook.last.at for hook in found.hooks if hook.last is not None]
+    last = f"the last hook ran {ago(max(called), app.vm.clock())}" if called else "no hook was called yet"
+    failed = [hook.hook for hook in found.hooks if hook.last is not None and hook.last.outcome != "ok"]
+    if failed:
+        yield Finding("clients", "warn", f"Claude Code: the last call of {', '.join(failed)} failed.", hint)
+    yield Finding("clients", "ok", f"Claude Code is connected; {last}.")
+
+
 def _repair(app: App) -> Iterator[Finding]:
     for diagnosis in app.vm.memory.diagnose():
         if diagnosis.repairable:
@@ -209,4 +227,5 @@ CHECKS: dict[str, Check] = {
     "locks": _locks,
     "disk": _disk,
     "tokens": _tokens,
+    "clients": _clients,
 }

@@ -23,6 +23,9 @@ STORES: tuple[StoreName, ...] = ("memory", "user")
 TITLES: dict[StoreName, str] = {"memory": "MEMORY", "user": "USER PROFILE"}
 STORE = click.Choice(STORES)
 
+FOR_MODELS = "It is on disk and complete: do not repeat this call."
+"""What a write says to keep a model from doing it twice; no news to a person."""
+
 
 @click.group(cls=Group)
 def memory() -> None:
@@ -37,7 +40,7 @@ def memory() -> None:
 @click.pass_obj
 def show(app: App, store: StoreName | None) -> None:
     """Print every entry with its age, its origin and the session that it came from."""
-    views = {name: app.vm.memory.view(name) for name in ([store] if store else STORES)}
+    views: dict[StoreName, StoreView] = {s: app.vm.memory.view(s) for s in ((store,) if store else STORES)}
     if app.json:
         app.emit({name: view_json(view) for name, view in views.items()})
         return
@@ -52,13 +55,13 @@ def show(app: App, store: StoreName | None) -> None:
 @click.pass_obj
 def status(app: App) -> None:
     """Print how full each store is, and what to do about it."""
-    views = {name: app.vm.memory.view(name) for name in STORES}
+    views: dict[StoreName, StoreView] = {store: app.vm.memory.view(store) for store in STORES}
     if app.json:
-        app.emit({name: status_json(app, view) for name, view in views.items()})
+        app.emit({name: status_json(view) for name, view in views.items()})
         return
     for name, view in views.items():
-        print(usage_line(app, app.style, name, view))
-        advice = _advice(app, name, view)
+        print(usage_line(app.style, name, view))
+        advice = _advice(name, view)
         if advice:
             print(f"{'':14}{app.style.warn(advice)}")
 
@@ -157,7 +160,7 @@ def _details(entry: Entry) -> dict[str, object]:
     }
 
 
-def status_json(app: App, view: StoreView) -> dict[str, object]:
+def status_json(view: StoreView) -> dict[str, object]:
     """Usage of a store as scripts see it."""
     return {
         "used": view.used,
@@ -165,19 +168,15 @@ def status_json(app: App, view: StoreView) -> dict[str, object]:
         "percent": view.percent,
         "entries": len(view.entries),
         "enabled": view.enabled,
-        "consolidate": view.percent >= _consolidate_at(app),
+        "consolidate": view.consolidate,
     }
 
 
-def _consolidate_at(app: App) -> int:
-    return round(app.vm.config.memory.consolidate_at * 100)
-
-
-def usage_line(app: App, style: Style, name: StoreName, view: StoreView) -> str:
+def usage_line(style: Style, name: StoreName, view: StoreView) -> str:
     """`MEMORY        ███░░░  12%  264 / 2,200 characters, 3 entries` on one line."""
     if not view.enabled:
         return f"{style.bold(f'{TITLES[name]:<14}')}{style.dim('switched off in config.yaml')}"
-    bar = style.bar(view.percent, _consolidate_at(app))
+    bar = style.bar(view.percent, warn=view.consolidate)
     size = f"{view.used:,} / {view.limit:,} characters, {plural(len(view.entries), 'entry')}"
     return f"{style.bold(f'{TITLES[name]:<14}')}{bar} {view.percent:>4}%  {style.dim(size)}"
 
@@ -185,7 +184,7 @@ def usage_line(app: App, style: Style, name: StoreName, view: StoreView) -> str:
 def view_lines(app: App, name: StoreName, view: StoreView) -> list[str]:
     """A store for people: usage, then each entry with a line about it."""
     style, now = app.style, app.vm.clock()
-    lines = [usage_line(app, style, name, view)]
+    lines = [usage_line(style, name, view)]
     if view.enabled and not view.entries:
         lines.append(style.dim("  nothing yet"))
     for number, entry in enumerate(view.entries, 1):
@@ -207,8 +206,8 @@ def _about(entry: Entry, now: int) -> str:
     return " · ".join(parts)
 
 
-def _advice(app: App, name: StoreName, view: StoreView) -> str:
-    if not view.enabled or view.percent < _consolidate_at(app):
+def _advice(name: StoreName, view: StoreView) -> str:
+    if not (view.enabled and view.consolidate):
         return ""
     if view.percent >= 100:
         return f"Full: new entries are refused. Merge or remove some: vademecum memory edit {name}"
@@ -237,8 +236,9 @@ def _report(app: App, change: Change | None) -> None:
         return
     style = app.style
     lines = [style.dim("• ") + change.message if change.outcome != "done" else style.good("✓ ") + change.message]
-    if change.note:
-        lines.append("  " + style.dim(change.note))
+    note = change.note.replace(FOR_MODELS, "").strip()
+    if note:
+        lines.append("  " + style.dim(note))
     if change.outcome == "staged":
         lines.append("  " + style.dim(f"A person decides: vademecum review show {change.proposal}"))
     try:
@@ -246,4 +246,4 @@ def _report(app: App, change: Change | None) -> None:
     except VademecumError:
         app.emit(change_json(change), *lines)
         return
-    app.emit(change_json(change), *lines, "  " + usage_line(app, style, view.store, view))
+    app.emit(change_json(change), *lines, "  " + usage_line(style, view.store, view))

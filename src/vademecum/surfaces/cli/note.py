@@ -10,12 +10,11 @@ import click
 from vademecum.core.notes import NOTE_TYPES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.memory import read_stdin
+from vademecum.surfaces.cli.memory import FOR_MODELS, read_stdin
 from vademecum.surfaces.cli.output import clip, plural, printable, table
 
 if TYPE_CHECKING:
     from vademecum.core.notes import Note, NoteChange, NoteHead
-
 
 
 @click.group(cls=Group)
@@ -65,7 +64,13 @@ def show(app: App, slug: str) -> None:
 @click.argument("body", required=False)
 @click.option("--description", "-d", default="", help="One line for the index: what the note says.")
 @click.option(
-    "--type", "-t", "kind", type=click.Choice(NOTE_TYPES), default="reference", show_default=True, help="What it is about."
+    "--type",
+    "-t",
+    "kind",
+    type=click.Choice(NOTE_TYPES),
+    default="reference",
+    show_default=True,
+    help="What it is about.",
 )
 @click.option("--file", "-f", "source", type=click.Path(path_type=Path), help="Read the body from this file.")
 @click.pass_obj
@@ -112,8 +117,9 @@ def report(app: App, change: NoteChange) -> None:
         data |= {"staged": True, "proposal": change.proposal}
     mark = app.style.dim("•") if staged else app.style.good("✓")
     more = [app.style.dim(f"  A person decides: vademecum review show {change.proposal}")] if staged else []
-    if change.note:
-        more.append(app.style.dim(f"  {change.note}"))
+    note = change.note.replace(FOR_MODELS, "").strip()
+    if note:
+        more.append(app.style.dim(f"  {note}"))
     app.emit(data, f"{mark} {change.message}", *more)
 
 

@@ -71,13 +71,13 @@ class Style:
         """What the eye should find first."""
         return self._paint("36", text)
 
-    def bar(self, percent: int, warn_at: int = 80, cells: int = BAR_CELLS) -> str:
-        """A usage bar, `cells` wide; amber from `warn_at` on, red when over the limit."""
-        full = max(0, min(cells, round(cells * percent / 100)))
+    def bar(self, percent: int, *, warn: bool, size: int = BAR_CELLS) -> str:
+        """A usage bar, `size` columns wide; amber with `warn`, red when over the limit."""
+        full = max(0, min(size, round(size * percent / 100)))
         if percent > 0 and full == 0:
             full = 1
-        paint = self.bad if percent > 100 else self.warn if percent >= warn_at else self.accent
-        return paint("█" * full) + self.dim("░" * (cells - full))
+        paint = self.bad if percent > 100 else self.warn if warn else self.accent
+        return paint("█" * full) + self.dim("░" * (size - full))
 
     def indent(self, text: str, prefix: str = "     ") -> str:
         """`text` made printable, wrapped to the terminal, each line after `prefix`."""

@@ -26,8 +26,8 @@ class Flow:
         self._stream = stream or sys.stdout
         self._held = ""
         self._line = ""  # what the model's line holds so far
+        self._space = ""  # white space that is written only when a word follows on the same line
         self._column = 0
-        self._broken = False  # the cursor is at a break of ours, where the space before a word is dropped
         self._fenced = False
 
     def feed(self, piece: str) -> None:
@@ -38,7 +38,7 @@ class Flow:
         self._held = text[cut:]
         self._write(text[:cut])
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Write what was held back, and end the line if there is one."""
         self._write(self._held)
         self._held = ""
@@ -48,21 +48,27 @@ class Flow:
     def _write(self, text: str) -> None:
         for piece in _PIECES.findall(text):
             if piece == "\n":
-                if self._line.lstrip().startswith("```"):
-                    self._fenced = not self._fenced
+                self._fenced ^= self._line.lstrip().startswith("```")
                 self._stream.write("\n")
-                self._line, self._column, self._broken = "", 0, False
-                continue
-            self._line += piece
-            if piece.isspace():
-                if self._broken and self._column == 0:
-                    continue
-            elif self._width and not self._fenced and self._column and self._column + cells(piece) > self._width:
-                self._stream.write("\n")
-                self._column, self._broken = 0, True
-            self._stream.write(piece)
-            self._column += cells(piece)
+                self._line, self._space, self._column = "", "", 0
+            elif piece.isspace():
+                self._line += piece
+                self._space += piece
+            else:
+                self._line += piece
+                self._word(piece)
         self._stream.flush()
+
+    def _word(self, word: str) -> None:
+        needed = cells(self._space) + cells(word)
+        if self._width and not self._fenced and self._column and self._column + needed > self._width:
+            self._stream.write("\n")
+            self._column, needed = 0, cells(word)
+        else:
+            self._stream.write(self._space)
+        self._space = ""
+        self._stream.write(word)
+        self._column += needed
 
 
 def prompt(style: Style, mark: str = "›") -> str:

@@ -1,0 +1,99 @@
+"""`vademecum backup`, `restore`, `reindex`: looking after a home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vademecum.errors import NotFoundError
+from vademecum.surfaces.cli.app import App, Command
+from vademecum.surfaces.cli.origin import on_terminal
+from vademecum.surfaces.cli.output import plural
+
+
+@click.command(cls=Command)
+@click.argument("target", required=False, type=click.Path(path_type=Path))
+@click.option("--include-env", is_flag=True, help="Put .env (keys and tokens) in too.")
+@click.pass_obj
+def backup(app: App, target: Path | None, include_env: bool) -> None:
+    """Write everything of the home into one checked zip file; TARGET is a file or folder [backups/].
+
+    Other processes may go on working meanwhile.
+    """
+    from vademecum.config import load
+    from vademecum.home import Home
+    from vademecum.store.backup import backup as write_backup
+
+    home = Home.find(app.home)
+    report = write_backup(home, load(home.config), target, include_env=include_env)
+    data = {
+        "success": True,
+        "path": str(report.path),
+        "files": report.files,
+        "bytes": report.bytes,
+        "left_out": list(report.left_out),
+    }
+    size = f"{plural(report.files, 'file')}, {report.bytes / 1e6:,.1f} MB"
+    app.emit(
+        data,
+        f"{app.style.good('✓')} {report.path}  {app.style.dim(size)}",
+        *(app.style.dim(f"  left out: {what}") for what in report.left_out),
+    )
+
+
+@click.command(cls=Command)
+@click.argument("archive", required=False, type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Only check the backup; change nothing.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def restore(app: App, archive: Path | None, check: bool, yes: bool) -> None:
+    """Put the state of a backup in the place of the home [the latest one in backups/].
+
+    The backup is checked before anything is replaced, and the replaced home is kept beside it. Stop servers of this
+    home first.
+    """
+    from vademecum.home import Home
+    from vademecum.store.backup import restore as put_back
+    from vademecum.store.backup import verify
+
+    home = Home.find(app.home)
+    archive = archive or _latest(home.backups)
+    found = verify(archive)
+    said = f"{archive} of {found.made_at}: {plural(found.files, 'file')}, {found.bytes / 1e6:,.1f} MB"
+    if check:
+        data = {"success": True, "path": str(archive), "files": found.files, "made_at": found.made_at}
+        app.emit(data, f"{app.style.good('✓')} {said}, all as it was written.")
+        return
+    asking = not yes and not app.json and on_terminal()
+    if asking and not click.confirm(f"{said}\nPut it in the place of {home.root}?"):
+        print("Nothing was changed.")
+        return
+    report = put_back(home, archive)
+    app.emit(
+        {
+            "success": True,
+            "home": str(report.home),
+            "kept": None if report.kept is None else str(report.kept),
+            "files": report.files,
+            "notes": list(report.notes),
+        },
+        f"{app.style.good('✓')} {report.home} is as it was at {found.made_at}.",
+        *([app.style.dim(f"  The replaced home is kept in {report.kept}.")] if report.kept else []),
+        *(app.style.dim(f"  {note}") for note in report.notes),
+    )
+
+
+def _latest(folder: Path) -> Path:
+    found = sorted(folder.glob("*.zip")) if folder.is_dir() else []
+    if not found:
+        raise NotFoundError(f"There is no backup in {folder}. Nothing was changed.", "Name the backup's file.")
+    return found[-1]
+
+
+@click.command(cls=Command)
+@click.pass_obj
+def reindex(app: App) -> None:
+    """Build the search index of all sessions again from the messages themselves."""
+    count = app.vm.history.reindex()
+    app.emit({"success": True, "messages": count}, f"{app.style.good('✓')} Indexed {plural(count, 'message')}.")

@@ -1,0 +1,159 @@
+"""`vademecum client` and `import`: other agents' homes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.output import ago, printable, table
+
+if TYPE_CHECKING:
+    from vademecum.clients.claude_code import ClientReport
+    from vademecum.clients.status import ClientStatus
+
+CLIENT = click.Choice(["claude-code"])
+Scope = Literal["user", "project"]
+
+CONTEXT = {
+    "arrived": "arrived: the client's own record of the session holds it",
+    "printed": "printed by the hook; the client's record does not show whether it was loaded",
+    "sent": "sent; not checked yet",
+    "not seen": "sent, and not seen in the client's record of the session",
+    "never": "never sent yet",
+}
+
+
+@click.group(cls=Group)
+def client() -> None:
+    """Give an agent that you use already this memory, and take it away again."""
+
+
+@client.command()
+@click.argument("name", type=CLIENT, metavar="CLIENT")
+@click.option("--user", "scope", flag_value="user", default="user", help="For all your projects (default).")
+@click.option("--project", "scope", flag_value="project", help="For the project in this folder only.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
+@click.pass_obj
+def install(app: App, name: str, scope: Scope, dry_run: bool) -> None:
+    """Register the MCP server and the hooks in the client's settings. CLIENT is `claude-code`.
+
+    Settings that are there stay as they are; the files from before are kept, and `uninstall` puts them back.
+    """
+    from vademecum.clients.claude_code import install as register
+
+    _print_report(app, name, register(app.vm.home, app.vm.actor, scope=scope, dry_run=dry_run), "registered")
+
+
+@client.command()
+@click.argument("name", type=CLIENT, metavar="CLIENT")
+@click.option("--user", "scope", flag_value="user", default="user", help="From your own settings (default).")
+@click.option("--project", "scope", flag_value="project", help="From the project in this folder.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
+@click.pass_obj
+def uninstall(app: App, name: str, scope: Scope, dry_run: bool) -> None:
+    """Take the server and the hooks out again, byte for byte where nobody edited the file since."""
+    from vademecum.clients.claude_code import uninstall as take_out
+
+    _print_report(app, name, take_out(app.vm.home, scope=scope, dry_run=dry_run), "taken out")
+
+
+@client.command()
+@click.argument("name", type=CLIENT, metavar="CLIENT", default="claude-code")
+@click.pass_obj
+def status(app: App, name: str) -> None:
+    """Print when each hook was last called, and whether the memory really arrived in the client's context."""
+    from vademecum.clients.status import claude_code_status
+
+    found = claude_code_status(app.vm)
+    if app.json:
+        app.emit(_status_json(name, found))
+        return
+    style, now = app.style, app.vm.clock()
+    if not found.installed and not found.servers:
+        print(f"{name} does not use this memory yet: vademecum client install {name}")
+    print(f"{style.dim('server ')}  {', '.join(found.servers) or 'not registered'}")
+    arrived = f", {ago(found.context_at, now)}" if found.context_at is not None else ""
+    print(f"{style.dim('memory ')}  {CONTEXT.get(found.context, found.context)}{arrived}\n")
+    rows = [
+        (
+            hook.event,
+            ", ".join(hook.scopes) or "not registered",
+            "never called" if hook.last is None else ago(hook.last.at, now),
+            "" if hook.last is None else f"{hook.last.milliseconds} ms",
+            "" if hook.last is None else printable(f"{hook.last.outcome} {hook.last.detail}".strip()),
+        )
+        for hook in found.hooks
+    ]
+    for line in table(rows, ("hook", "registered", "last call", "took", "outcome"), style):
+        print(line)
+    for problem in found.problems:
+        print(style.warn(f"! {problem}"))
+
+
+def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
+    return {
+        "client": name,
+        "installed": found.installed,
+        "servers": list(found.servers),
+        "context": found.context,
+        "context_at": found.context_at,
+        "hooks": [
+            {
+                "event": hook.event,
+                "hook": hook.hook,
+                "scopes": list(hook.scopes),
+                "at": None if hook.last is None else hook.last.at,
+                "milliseconds": None if hook.last is None else hook.last.milliseconds,
+                "outcome": None if hook.last is None else hook.last.outcome,
+                "detail": None if hook.last is None else hook.last.detail,
+            }
+            for hook in found.hooks
+        ],
+        "problems": list(found.problems),
+    }
+
+
+def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
+    changes = [
+        {
+            "path": str(change.path),
+            "action": change.action,
+            "lines": list(change.lines),
+            "backup": None if change.backup is None else str(change.backup),
+        }
+        for change in report.changes
+    ]
+    if app.json:
+        app.emit(
+            {
+                "success": True,
+                "client": name,
+                "scope": report.scope,
+                "dry_run": report.dry_run,
+                "changed": report.changed,
+                "changes": changes,
+                "notes": list(report.notes),
+            }
+        )
+        return
+    style = app.style
+    for change in report.changes:
+        print(f"{style.bold(str(change.path))}  {style.dim('unchanged' if change.action == 'none' else change.action)}")
+        for line in change.lines:
+            paint = style.good if line.startswith("+") else style.bad if line.startswith("-") else style.dim
+            print(f"  {paint(printable(line))}")
+    if report.dry_run:
+        print(style.dim("Nothing was changed (--dry-run)."))
+    elif report.changed:
+        print(f"{style.good('✓')} {name}: {done}.")
+        for note in report.notes:
+            print(style.dim(f"  {note}"))
+    else:
+        print("Nothing had to be changed.")
+
+
+@click.group(name="import", cls=Group)
+def import_() -> None:
+    """Bring in what another agent has kept; each thing comes in once, however often this runs."""
