@@ -9,12 +9,13 @@ same message when the transcript brings it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from vademecum.agent.session import title_of
 from vademecum.clients.transcript import Entry, Parser, Said, UnreadableLine, person_words
@@ -52,27 +53,25 @@ class Problem:
     why: str
 
 
-@dataclass(slots=True)
-class _State:
+class _State(msgspec.Struct):
     offset: int = 0
     line: int = 0
-    prompts: list[Mark] = field(default_factory=list[Mark])
-    lines: list[Mark] = field(default_factory=list[Mark])
-    calls: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    prompts: list[Mark] = []
+    lines: list[Mark] = []
+    calls: dict[str, list[Any]] = {}
     canary: str = ""
     seen: str = ""
     title_rank: int = -1
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(msgspec.Struct):
     end: int
     tail: str
     lines: int
     calls: dict[str, list[Any]]
     canary: str
-    said: list[Said] = field(default_factory=list[Said])
-    problems: list[Problem] = field(default_factory=list[Problem])
+    said: list[Said] = []
+    problems: list[Problem] = []
     title: str = ""
     title_rank: int = -1
     seen: str = ""
@@ -255,13 +254,10 @@ class Recorder:
         item = self._imported.get(self._source, self.conversation)
         if item is None:
             return _State(), ""
-        found = json.loads(item.detail)
-        for name in ("prompts", "lines"):
-            found[name] = [tuple(mark) for mark in found[name]]
-        return _State(**found), item.sha256
+        return msgspec.json.decode(item.detail, type=_State), item.sha256
 
     def _save(self, state: _State, tail: str) -> None:
-        detail = json.dumps(asdict(state), ensure_ascii=True, separators=(",", ":"))
+        detail = msgspec.json.encode(state).decode()
         self._imported.put(Item(self._source, self.conversation, tail, self.vm.clock(), detail))
 
 

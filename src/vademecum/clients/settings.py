@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vademecum.errors import ConflictError, RefusedError, UnreadableError
+from vademecum.errors import ConflictError, RefusedError, UnreadableError, VademecumError
 from vademecum.files import write_atomic
 from vademecum.home import Home
 
@@ -133,7 +133,7 @@ def write_all(edits: list[Edit]) -> None:
                 )
             _write(edit.path, edit.after)
             done.append(edit)
-    except BaseException:
+    except (VademecumError, OSError):
         for edit in reversed(done):
             _write(edit.path, edit.before)
         raise

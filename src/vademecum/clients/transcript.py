@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import msgspec
@@ -32,10 +31,11 @@ _INJECTED = (
     "new-diagnostics|user-prompt-submit-hook|session-start-hook|post-tool-use-hook"
 )
 _TYPED = "command-name|command-args|bash-input|user-memory-input"
-_LEADING = re.compile(rf"\s*<({_INJECTED}|{_TYPED})\b[^>]*>(.*?)</\1>\s*", re.DOTALL)
-_TRAILING = re.compile(r"\s*<system-reminder>(?:(?!<system-reminder>).)*</system-reminder>\s*\Z", re.DOTALL)
 OWN_BEGIN, OWN_END = "<!-- vademecum begin", "<!-- vademecum end"
-_OWN = re.compile(rf"\s*{OWN_BEGIN}.*?{OWN_END}[^>]*-->\s*", re.DOTALL)
+_LEADING = (
+    rf"(?s)\s*(?:<(?P<tag>{_INJECTED}|{_TYPED})\b[^>]*>(?P<inner>.*?)</(?P=tag)>|{OWN_BEGIN}.*?{OWN_END}[^>]*-->)\s*"
+)
+_TRAILING = r"(?s)\s*<system-reminder>(?:(?!<system-reminder>).)*</system-reminder>\s*\Z"
 _INTERRUPTED = "[Request interrupted by user"
 
 
@@ -43,8 +43,7 @@ class UnreadableLine(ValueError):
     """A line that is not what a transcript holds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """One message: `source` is the line's uuid (with the block's number for results), `time` UTC ms or None."""
 
     role: Literal["user", "assistant", "tool"]
@@ -53,11 +52,10 @@ class Said:
     time: int | None
     prompt: str = ""
     tool: str = ""
-    args: dict[str, Any] = field(default_factory=dict[str, Any])
+    args: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """What one line holds: messages, a title, text that reached the context by a hook, text that a hook printed."""
 
     said: tuple[Said, ...] = ()
@@ -161,16 +159,13 @@ def person_words(text: str) -> str:
 
     A command comes out as it was typed (`/review the parser`, `!ls`). Tags in the middle stay: people quote them.
     """
+    if "<" not in text:  # nearly always, and the patterns cost a hook more than its work
+        return text.strip()
     typed: list[str] = []
-    while True:
-        if (own := _OWN.match(text)) is not None:
-            text = text[own.end() :]
-        elif (tag := _LEADING.match(text)) is not None:
-            text = text[tag.end() :]
-            typed.append(_as_typed(tag[1], tag[2].strip()))
-        else:
-            break
-    while (reminder := _TRAILING.search(text)) is not None:
+    while (found := re.match(_LEADING, text)) is not None:
+        text = text[found.end() :]
+        typed.append(_as_typed(found["tag"] or "", (found["inner"] or "").strip()))
+    while (reminder := re.search(_TRAILING, text)) is not None:
         text = text[: reminder.start()]
     return " ".join(part for part in (*typed, text.strip()) if part)
 

@@ -132,15 +132,16 @@ def _record(call: Call) -> int:
 
 
 def _checkpoint(call: Call, session: SessionInfo) -> None:
-    from vademecum.agent.review import review_due
-
     tool_calls = _record(call)
     arrival = call.recorder.arrival
     if arrival:
         call.beat("context", arrival, "")
     elif session.snapshot is not None and call.outcome == "ok":
         call.beat("context", "not seen", "the transcript does not show what session-start gave")
-    review_due(call.vm, session.id, tool_calls)
+    if call.vm.config.background_model or call.vm.config.model:  # else no review is due, and its import is not cheap
+        from vademecum.agent.review import review_due
+
+        review_due(call.vm, session.id, tool_calls)
 
 
 def _end(call: Call) -> None:
