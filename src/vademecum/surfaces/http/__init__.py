@@ -27,6 +27,6 @@ def serve(vm: Vademecum, host: str | None = None, port: int | None = None, *, sa
     Port 0 lets the system choose. `say` takes the lines that tell a person the address and how to connect. Raises
     UsageError for an address that is not loopback and for a port that is taken; nothing was started then.
     """
-    from vademecum.surfaces.http.server import run  # the SDK takes most of a second to import
+    from vademecum.surfaces.http.server import run  # only when it is asked to listen
 
     return run(vm, host, port, say)

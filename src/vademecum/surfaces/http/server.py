@@ -19,12 +19,9 @@ import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from vademecum import __version__
 from vademecum.errors import UsageError
 from vademecum.store.tokens import Tokens
-from vademecum.surfaces.http.app import App
 from vademecum.surfaces.http.page import claude_command
 
 if TYPE_CHECKING:
@@ -39,6 +36,10 @@ def run(vm: Vademecum, host: str | None, port: int | None, say: Callable[[str], 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="vademecum serve: %(levelname)s %(message)s")
     wanted = vm.config.serve
     listening = _listen(wanted.host if host is None else host, wanted.port if port is None else port)
+    import uvicorn  # with the SDK most of a second: a wrong address or a port that is taken is refused before
+
+    from vademecum.surfaces.http.app import App
+
     with listening, contextlib.closing(vm):
         address = _address(listening)
         for line in _greeting(vm, address):
