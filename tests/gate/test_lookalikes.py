@@ -43,6 +43,7 @@ def test_a_word_with_letters_of_another_alphabet_that_look_alike_is_found(word: 
     assert finding.rule == "look-alike"
     assert finding.start == 4
     assert "<U+" in finding.message
+    assert "more" not in finding.message
 
 
 @pytest.mark.parametrize("text", TWO_LANGUAGES)

@@ -159,6 +159,12 @@ def test_visible_shows_hidden_characters_and_disguised_letters_and_nothing_else(
     assert visible(text) == "h<U+200B>i p<U+0430>y \u0645\u06cc\u200c\u0631\u0648\u062f <U+E0041>"
 
 
+def test_a_flag_that_carries_hidden_tags_stays_and_its_tags_are_shown() -> None:
+    text = "go \U0001f3f4\U000e0068\U000e0069"
+    assert visible(text) == "go \U0001f3f4<U+E0068><U+E0069>"
+    assert find_hidden(text)[0].start == 4
+
+
 ALPHABET = st.sampled_from(
     [*"ab 1#\n.", *(c for _, text, _ in HIDDEN for c in text), *(c for _, text in WELCOME for c in text)]
 )

@@ -59,7 +59,7 @@ def _inert(line: str) -> str:
     if _is_rule(line, begin):
         return f"{line[:begin]}\\{line[begin:]}"
     inner = _end(_CONTAINERS, line, begin)
-    if _STARTS.match(line, inner) or (inner > begin and _is_rule(line, inner)):
+    if _STARTS.match(line, inner) or _is_rule(line, inner):
         return f"{line[:inner]}\\{line[inner:]}"
     if line[inner : inner + 1] == "<" and _TAG.match(line, inner):
         return f"{line[:inner]}<\\{line[inner + 1 :]}"
