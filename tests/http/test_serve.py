@@ -231,6 +231,17 @@ def test_names_that_a_person_chose_are_escaped_in_the_page(tmp_path: Path) -> No
     assert name not in page and "&lt;img src=x onerror=alert(1)&gt;" in page
 
 
+def test_looking_at_the_page_makes_no_file(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    vademecum.open(home).close()
+    (home / "agents" / "old backup").mkdir()
+    with served(home) as server:
+        ask(server, "/")
+        status = json.loads(ask(server, "/status.json")[2])
+    assert [agent["name"] for agent in status["agents"]] == ["default"]
+    assert sorted(path.name for path in (home / "agents").iterdir()) == ["default", "old backup"]
+
+
 def test_the_first_start_shows_a_token_once_and_keeps_only_its_hash(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with served(home) as first:

@@ -134,16 +134,17 @@ def _hooks(hooks: list[dict[str, Any]], now: str) -> str:
             "lets Claude Code record its conversations.</p>"
         )
     rows = "\n".join(_hook(hook, f"hooks.{n}", now) for n, hook in enumerate(hooks))
-    head = "<tr><th>Client</th><th>Hook</th><th>Outcome</th><th>Took</th><th>Last heard</th></tr>"
-    return f'<div class="scroll"><table>\n<thead>{head}</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>'
+    head = "<tr><th>Client</th><th>Hook</th><th>Last heard</th><th>Outcome</th><th>Took</th></tr>"
+    table = f"<table>\n<thead>{head}</thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+    return f'<div class="scroll" role="region" aria-label="Hooks" tabindex="0">{table}</div>'
 
 
 def _hook(hook: dict[str, Any], path: str, now: str) -> str:
     return (
         f"<tr><td>{escape(hook['client'])}</td><td>{escape(hook['hook'])}</td>"
+        f'<td><time datetime="{hook["at"]}" data-v="{path}.at" data-f="age">{_age(hook["at"], now)}</time></td>'
         f'<td data-v="{path}.outcome">{escape(hook["outcome"])}</td>'
-        f"<td>{_count(hook['milliseconds'], f'{path}.milliseconds')} ms</td>"
-        f'<td><time datetime="{hook["at"]}" data-v="{path}.at" data-f="age">{_age(hook["at"], now)}</time></td></tr>'
+        f"<td>{_count(hook['milliseconds'], f'{path}.milliseconds')} ms</td></tr>"
     )
 
 

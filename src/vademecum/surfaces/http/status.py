@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from vademecum import __version__
 from vademecum.clock import iso
 from vademecum.errors import VademecumError
+from vademecum.home import folder_name
 from vademecum.model import OWNER, StoreName
 from vademecum.store.counts import AgentCounts, newest_heartbeats, read_counts
 
@@ -120,5 +121,10 @@ def _word(used: int, limit: int, consolidate_at: float) -> str:
 def agent_names(vm: Vademecum) -> list[str]:
     """The agents of the home, the default first: those with a folder in it, and those adopted in config.yaml."""
     folders: list[Path] = list(vm.home.agents.iterdir()) if vm.home.agents.is_dir() else []
-    names = {unquote(folder.name) for folder in folders if folder.is_dir() and not folder.name.startswith(".")}
+    # a folder whose name no agent can have would not be found again under it, but made anew
+    names = {unquote(folder.name) for folder in folders if folder.is_dir() and _is_agent(folder.name)}
     return sorted(names | vm.config.agents.keys(), key=lambda name: (name != "default", name))
+
+
+def _is_agent(folder: str) -> bool:
+    return not folder.startswith(".") and folder_name(unquote(folder)) == folder
