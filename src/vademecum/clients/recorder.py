@@ -170,6 +170,21 @@ class Recorder:
                     if stop() and batch.end < size:
                         return Caught(stored, calls, size - batch.end, tuple(problems))
 
+    def look_ahead(self, path: Path) -> Caught:
+        """What `catch_up` would store, without storing it. Raises OSError."""
+        state, tail = self._load()
+        messages, calls, problems = 0, 0, list[Problem]()
+        with path.open("rb") as stream:
+            if state.offset and _tail_before(stream, state.offset) != tail:
+                state.offset = state.line = 0
+            while (batch := self._read(stream, path, state)) is not None:
+                fresh = [one for one in batch.said if not self._is_known_prompt(one, state)]
+                messages += len(fresh)
+                calls += sum(one.role == "tool" for one in fresh)
+                problems += batch.problems
+                state.offset, state.line, state.calls = batch.end, batch.lines, batch.calls
+        return Caught(messages, calls, 0, tuple(problems))
+
     def _read(self, stream: Any, path: Path, state: _State) -> _Batch | None:
         stream.seek(state.offset)
         raw: bytes = stream.read(self.chunk)
