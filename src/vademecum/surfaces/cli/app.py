@@ -126,6 +126,9 @@ class Group(click.Group):
         super().__init__(*args, **attributes)
         self.params = _with_globals(self.params, json_hidden=True)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(self.commands)  # as they are defined: what one needs first comes first
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

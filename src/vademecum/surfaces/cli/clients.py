@@ -53,7 +53,7 @@ def install(app: App, name: str, scope: Scope, dry_run: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
 def uninstall(app: App, name: str, scope: Scope, dry_run: bool) -> None:
-    """Take the server and the hooks out again, byte for byte where nobody edited the file since."""
+    """Take the server and the hooks out again. Files that nobody edited since come back byte for byte."""
     from vademecum.clients.claude_code import uninstall as take_out
 
     _print_report(app, name, take_out(app.vm.home, scope=scope, dry_run=dry_run), "taken out")
@@ -63,7 +63,7 @@ def uninstall(app: App, name: str, scope: Scope, dry_run: bool) -> None:
 @click.argument("name", type=CLIENT, metavar="CLIENT", default="claude-code")
 @click.pass_obj
 def status(app: App, name: str) -> None:
-    """Print when each hook was last called, and whether the memory really arrived in the client's context."""
+    """Print whether memory arrives in the client: its server, each hook's last call, the context."""
     from vademecum.clients.status import claude_code_status
 
     found = claude_code_status(app.vm)

@@ -48,7 +48,7 @@ def list_(app: App) -> None:
 @click.argument("proposal_id", metavar="ID")
 @click.pass_obj
 def show(app: App, proposal_id: str) -> None:
-    """Print the exact text of a proposal, where it came from and what the gate saw in it."""
+    """Print the exact text of a proposal. Characters that hide something are shown as <U+200B>."""
     proposal = app.vm.review.show(proposal_id)
     app.emit(proposal_json(proposal), *proposal_lines(app.style, proposal, app.vm.clock()))
 

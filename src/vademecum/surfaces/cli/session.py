@@ -32,7 +32,7 @@ def session() -> None:
 @click.option("--channel", help="Only those of one channel, such as `chat` or `claude-code`.")
 @click.pass_obj
 def list_(app: App, limit: int, channel: str | None) -> None:
-    """Print recent sessions; a session that began before the files' latest change is marked."""
+    """Print recent sessions. An open one that began before the latest change of memory is marked."""
     vm, style = app.vm, app.style
     infos = vm.history.recent(limit, channel=channel)
     now_sha = _sha_now(app) if any(i.ended_at is None for i in infos) else ""

@@ -184,7 +184,7 @@ def token() -> None:
 @click.option("--label", default="", help="What it is for.")
 @click.pass_obj
 def new(app: App, trust: str, label: str) -> None:
-    """Make a token for --agent and --user, and print it once: it cannot be shown again."""
+    """Make a token for --agent and --user. It is printed once and cannot be shown again."""
     from vademecum.store.tokens import Tokens
 
     token_id, secret = Tokens(app.vm.db).new(app.vm.actor, trust, label)
@@ -197,7 +197,7 @@ def new(app: App, trust: str, label: str) -> None:
 @token.command(name="list")
 @click.pass_obj
 def list_tokens(app: App) -> None:
-    """Print every token but its secret: whose it is, when it was used, whether it still works."""
+    """Print every token but its secret: whose it is, and when it was last used."""
     from vademecum.store.tokens import Tokens
 
     found, now = Tokens(app.vm.db).list(), app.vm.clock()
