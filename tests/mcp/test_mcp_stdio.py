@@ -169,6 +169,19 @@ async def test_two_servers_on_one_home_write_at_the_same_time_and_lose_nothing(t
     assert {entry.text for entry in vademecum.open(home).memory.entries("memory")} == expected
 
 
+@pytest.mark.anyio
+async def test_a_file_that_is_not_utf8_is_shown_as_far_as_it_goes(folder: Path) -> None:
+    file = folder / "agents/default/memories/MEMORY.md"
+    file.write_bytes("Grüße ".encode() + b"\xff\xfe and more")
+    async with over_stdio(folder) as client:
+        [content] = (await client.read_resource("vademecum://memory")).contents
+        answer = await client.call_tool("memory", {"action": "remove", "target": "memory", "old_text": "nowhere"})
+        [message] = (await client.get_prompt("start-of-session")).messages
+    assert "Grüße" in getattr(content, "text", "") and "and more" in getattr(message.content, "text", "")
+    assert answer.is_error and said(answer)["error"]
+    assert b"\xff\xfe" in file.read_bytes()
+
+
 class Raw:
     """The server at the other end of two pipes, as a client without a library sees it."""
 
@@ -205,7 +218,16 @@ class Raw:
 
 def test_lines_that_are_no_protocol_do_not_end_the_server(folder: Path) -> None:
     server = Raw(folder)
-    for garbage in (b"", b"hello", b"{", b'{"jsonrpc":"2.0"}', b"\xff\xfe\x00", b"[1,2,3]", b"null"):
+    for garbage in (
+        b"",
+        b"hello",
+        b"{",
+        b'{"jsonrpc":"2.0"}',
+        b"\xff\xfe\x00",
+        b"[1,2,3]",
+        b"null",
+        b'{"id":"\\ud800"}',
+    ):
         server.send(garbage)
     assert server.initialize()["result"]["serverInfo"]["name"] == "vademecum"
     server.send(b"\x80 more garbage \xf0\x9f")

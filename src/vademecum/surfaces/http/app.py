@@ -17,7 +17,7 @@ import anyio.to_thread
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from vademecum.errors import VademecumError
@@ -85,7 +85,10 @@ class App:
 
     async def _page(self, _request: Request) -> Response:
         nonce = secrets.token_urlsafe(18)
-        status = await anyio.to_thread.run_sync(self._status.read)
+        try:
+            status = await anyio.to_thread.run_sync(self._status.read)
+        except VademecumError as fault:
+            return PlainTextResponse(f"{fault.message}\n{fault.hint}\n", status_code=503, headers=HEADERS)
         headers = HEADERS | {"Content-Security-Policy": content_security_policy(nonce)}
         return HTMLResponse(render(status, nonce), headers=headers)
 

@@ -27,6 +27,9 @@ IDLE_MS = 30 * 60 * 1000
 
 A desktop client keeps one connection for weeks; the next call then opens a session that has read memory again."""
 
+CLOSE_SECONDS = 3.0
+"""How long the end of a conversation waits for a call in progress, in seconds."""
+
 TURN_MS = 60 * 1000
 """MCP knows no turns: after a minute without a call, failed attempts are forgotten as they are in a new turn."""
 
@@ -85,9 +88,14 @@ class Conversation:
         return self.snapshot()
 
     def close(self, reason: str) -> None:
-        """End the session, if one was opened."""
-        with self._lock:
+        """End the session, if one was opened; a call that is still running after a few seconds keeps it open."""
+        if not self._lock.acquire(timeout=CLOSE_SECONDS):
+            _log.warning("a call is still running; its session was left open")
+            return
+        try:
             self._end(reason)
+        finally:
+            self._lock.release()
 
     def _running(self) -> Session | None:
         if self.idle:

@@ -109,7 +109,7 @@ class _Handlers:
         uri = str(params.uri)
         text = await anyio.to_thread.run_sync(_resource, self._conversation(ctx), uri)
         return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=text)]
+            contents=[types.TextResourceContents(uri=uri, mime_type="text/markdown", text=_sendable(text))]
         )
 
     async def list_prompts(
@@ -127,7 +127,7 @@ class _Handlers:
             raise MCPError(code=types.INVALID_PARAMS, message=f"There is no prompt {params.name!r}; use {PROMPT!r}.")
         text = await anyio.to_thread.run_sync(_translated, self._conversation(ctx).start)
         told = f"This is your memory as this session begins:\n\n{text}" if text else "Your memory is still empty."
-        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=told))
+        message = types.PromptMessage(role="user", content=_text(told))
         return types.GetPromptResult(description="Memory at the start of this session", messages=[message])
 
     def _conversation(self, ctx: Context) -> Conversation:
@@ -148,9 +148,16 @@ def _call(conversation: Conversation, name: str, args: dict[str, Any]) -> types.
     except VademecumError as error:  # a session that cannot be opened: the tools themselves answer with a dict
         answer = {"success": False, **error.as_dict()}
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-    return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], is_error=answer.get("success") is False
-    )
+    return types.CallToolResult(content=[_text(text)], is_error=answer.get("success") is False)
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=_sendable(text))
+
+
+def _sendable(text: str) -> str:
+    """`text` for the wire: bytes of a file that are not UTF-8 become escapes, the rest stays as it is."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _resource(conversation: Conversation, uri: str) -> str:
