@@ -75,8 +75,8 @@ class App:
             tasks.start_soon(self._sweep)
             yield
             tasks.cancel_scope.cancel()
-        await anyio.to_thread.run_sync(self._background.stop)
         await anyio.to_thread.run_sync(self._conversations.close)
+        await anyio.to_thread.run_sync(self._background.stop)
 
     async def _sweep(self) -> None:
         while True:

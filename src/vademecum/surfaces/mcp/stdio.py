@@ -70,8 +70,8 @@ class _Stdio:
             if self._closed:
                 return
             self._closed = True
-            self._background.stop()
             self._conversations.close()
+            self._background.stop()
             self._vm.close()
 
     def _peer(self, ctx: ServerRequestContext[Any, Any]) -> Peer:
