@@ -129,13 +129,14 @@ def test_when_no_summary_comes_nothing_changes_and_the_person_is_told(tmp_path: 
     assert len(vm.history.messages(session.id)) == 24
 
 
-def test_an_empty_summary_is_none(tmp_path: Path, server: openai.Server) -> None:
+@pytest.mark.parametrize("answer", [openai.text("  "), openai.text("The crane is", finish="length")])
+def test_an_empty_or_cut_off_summary_is_none(tmp_path: Path, server: openai.Server, answer: openai.Answer) -> None:
     vm = opened(tmp_path, server)
     session = vm.session(key="k")
     for n in range(8):
         session.user(f"{n} {WORDS}")
         session.assistant("Yes.")
-    server.default = openai.text("  ")
+    server.default = answer
     with pytest.raises(ModelError):
         compact(vm, session, vm.model())
     assert vm.history.by_key("k") == vm.history.find(session.id)

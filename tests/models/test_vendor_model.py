@@ -185,6 +185,26 @@ def test_a_server_that_does_not_answer_in_time_is_a_time_out(server: openai.Serv
     assert "timeout_seconds" in caught.value.hint
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_answer_that_cannot_be_read_is_a_model_error(server: openai.Server, streaming: bool) -> None:
+    server.default = openai.Answer(raw=b"<html>It works!</html>")
+    with pytest.raises(ModelError):
+        if streaming:
+            list(model(server).stream(ask("hi")))
+        else:
+            model(server).complete(ask("hi"))
+
+
+def test_a_stream_that_breaks_off_is_not_taken_for_a_whole_answer(server: openai.Server) -> None:
+    server.say(openai.text("Delete nothing", " but the cache", drop_after=1))
+    stream = model(server).stream(ask("hi"))
+    assert next(stream) == "Delete nothing"
+    (reply,) = list(stream)
+    assert isinstance(reply, ChatReply)
+    assert reply.truncated
+    assert len(server.bodies) == 1  # what has begun is not asked for again
+
+
 def test_closing_a_stream_early_ends_the_request(server: openai.Server) -> None:
     server.say(openai.text("one ", "two", hold_after=1))
     stream = model(server).stream(ask("count"))

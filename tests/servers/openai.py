@@ -27,6 +27,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     message: str = ""
     finish: str = ""
+    raw: bytes = b""  # sent as it is, in the place of an answer
+    drop_after: int | None = None  # pieces sent before the connection is closed
     hold_after: int | None = None  # pieces sent before the answer waits for `server.release`
     tokens: tuple[int, int] = (10, 5)
 
@@ -115,6 +117,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if answer.status != 200:
                 self._json(answer.status, {"error": {"message": answer.message, "type": "error"}}, answer.headers)
+            elif answer.raw:
+                self._send(200, answer.raw, answer.headers)
             elif request.get("stream"):
                 self._stream(answer, request)
             else:
@@ -126,7 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
             state.gone.set()
 
     def _json(self, status: int, data: dict[str, Any], headers: dict[str, str]) -> None:
-        body = json.dumps(data).encode()
+        self._send(status, json.dumps(data).encode(), headers)
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for key, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
             self.send_header(key, value)
@@ -146,6 +152,9 @@ class _Handler(BaseHTTPRequestHandler):
                 while not self.server_state.release.wait(0.02):  # a comment line shows whether the client is there
                     self.wfile.write(b": still here\n\n")
                     self.wfile.flush()
+            if answer.drop_after is not None and sent == answer.drop_after:
+                self.wfile.flush()
+                return
             choice = {"index": 0, "delta": delta, "finish_reason": finish}
             self._event(_envelope(request, "chat.completion.chunk") | {"choices": [choice]})
         self._event(_envelope(request, "chat.completion.chunk") | {"choices": [], "usage": _usage(answer)})

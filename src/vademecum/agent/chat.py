@@ -188,7 +188,7 @@ class Chat:
     def _finish(self, turn: Turn, reply: ChatReply) -> Iterator[Event]:
         self._answer(turn, reply.text)
         if reply.truncated:
-            yield Notice("The answer was cut off at the model's bound on its length.")
+            yield Notice("The answer was cut off before its end.")
         elif not reply.text.strip():
             yield Notice("The model gave an empty answer.")
 

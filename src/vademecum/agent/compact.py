@@ -88,7 +88,10 @@ def _summary(model: ChatModel, older: Sequence[Message]) -> str:
             part, lines = _part(lines, room)
             text = "\n".join([f"The summary so far:\n{so_far}\n" if so_far else "", "Messages:", *part]).strip()
             request = ChatRequest(_INSTRUCTIONS, (ChatMessage("user", text),), max_tokens=_SUMMARY_TOKENS)
-            so_far = cited(model.complete(request).text, known)
+            reply = model.complete(request)
+            if reply.truncated:
+                raise ModelError("The summary was cut off before its end.", "Start a new session with /new.")
+            so_far = cited(reply.text, known)
     except ModelError as error:
         raise ModelError(
             f"The conversation could not be summarised to make room: {error.message} Nothing was lost.",

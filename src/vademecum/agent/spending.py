@@ -35,5 +35,6 @@ def ask(vm: Vademecum, model: ChatModel, purpose: str, request: ChatRequest) -> 
             purse.correct(purpose, -estimate)
         raise
     usage = reply.usage
-    purse.correct(purpose, cost(usage.input_tokens, usage.output_tokens, usage.dollars) - estimate)
+    if usage.input_tokens or usage.output_tokens:  # a server that does not count leaves the estimate as it is
+        purse.correct(purpose, cost(usage.input_tokens, usage.output_tokens, usage.dollars) - estimate)
     return reply

@@ -11,6 +11,8 @@ import re
 import threading
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 from vademecum.config import ModelConfig
@@ -18,6 +20,7 @@ from vademecum.errors import ModelError
 from vademecum.models.types import ChatReply, ChatRequest
 
 _AGAIN_SECONDS = 0.5
+_loading = threading.Lock()  # two threads that import the library at once can each get half of it
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|key|xai|gsk|AIza)[-_A-Za-z0-9*]{12,}")
 
 
@@ -111,15 +114,20 @@ class VendorModel:
                     continue
                 if piece:
                     yield piece
-            yield translate.reply(stream.get(), self.name, free=self._free)
+            whole = stream.get()
+            answer = translate.reply(whole, self.name, free=self._free)
+            yield replace(answer, truncated=True) if _broke_off(whole) else answer
 
     def _model(self) -> Any:
         with self._building:
             if self._built is None:
-                from vademecum.models import background
-                from vademecum.models.vendors import build
+                with _loading:
+                    for name in ("pydantic_ai.direct", "vademecum.models.faults", "vademecum.models.translate"):
+                        import_module(name)
+                    from vademecum.models import background
+                    from vademecum.models.vendors import build
 
-                built, self._secrets = build(self.name, self._config, self._env)
+                    built, self._secrets = build(self.name, self._config, self._env)
                 background.wait_for(built.__aenter__())
                 weakref.finalize(self, background.start, built.__aexit__, None, None, None).atexit = False
                 self._built = built
@@ -142,6 +150,12 @@ class VendorModel:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return _KEY_LIKE.sub("***", text)
+
+
+def _broke_off(response: Any) -> bool:
+    """A connection that is closed early can look like the end: then both the reason for ending and the usage miss."""
+    details: dict[str, Any] = response.provider_details or {}
+    return not details.get("finish_reason") and bool(response.usage.unmeasured_requests)
 
 
 async def _pause_or_raise(error: Exception) -> None:

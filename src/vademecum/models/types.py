@@ -63,7 +63,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """A whole answer. `truncated` is true when it was cut off by the bound on its length."""
+    """A whole answer. `truncated` is true when it was cut off: by the bound on its length, or on its way."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
