@@ -47,7 +47,8 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
-    from vademecum.agent.review import KIND, run_review
+    from vademecum.agent.review import KIND
+    from vademecum.agent.reviewer import run_review
 
     return {KIND: partial(run_review, vm), PURGE: partial(run_purge, vm)}
 
