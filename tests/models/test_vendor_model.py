@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,7 @@ def test_the_system_text_is_first_and_the_key_goes_into_the_header_only(server: 
     assert sent["messages"][1] == {"role": "user", "content": "hi"}
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert KEY.encode() not in server.bodies[0]
+    assert KEY not in os.environ.values()
 
 
 def test_a_stream_gives_pieces_as_they_arrive_and_ends_with_the_whole(server: openai.Server) -> None:
@@ -257,6 +259,20 @@ def test_two_threads_share_one_model(server: openai.Server) -> None:
     with ThreadPoolExecutor(4) as pool:
         replies = list(pool.map(lambda n: shared.complete(ask(str(n))).text, range(8)))
     assert replies == ["ok"] * 8
+
+
+def test_two_models_may_load_the_library_at_the_same_time(server: openai.Server) -> None:
+    program = (
+        "import sys, threading; from vademecum.models import *; from vademecum.config import ModelConfig\n"
+        "config, said = ModelConfig(base_url=sys.argv[1]), []\n"
+        "def ask(name):\n"
+        "    model = open_model(name, config=config, env={})\n"
+        "    said.append(model.complete(ChatRequest('s', (ChatMessage('user', 'hi'),))).text)\n"
+        "threads = [threading.Thread(target=ask, args=(f'openai:m{n}',)) for n in range(4)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
+        "assert said == ['ok'] * 4, said"
+    )
+    subprocess.run([sys.executable, "-c", program, server.url], check=True)
 
 
 def test_importing_the_room_and_opening_a_model_loads_no_model_library() -> None:

@@ -45,7 +45,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The model calls a tool; `line` shows the call in at most 120 characters."""
+    """The model calls a tool; `line` shows the call in at most 100 characters."""
 
     name: str
     line: str

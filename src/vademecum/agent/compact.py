@@ -57,12 +57,13 @@ def compact(vm: Vademecum, session: Session, model: ChatModel) -> Session | None
         info = vm.history.open(
             key=session.key, channel=session.channel, title=session.title, parent=session.id, snapshot=snapshot
         )
-        handed_on = {"name": COMPACTION, "args": {"session": session.id, "kept_from": kept_from}}
-        vm.history.record(info.id, "tool", summary, origin=origin, tool=COMPACTION, calls=[handed_on])
+        if info.parent == session.id and not info.messages:  # else another process has just done the same
+            handed_on = {"name": COMPACTION, "args": {"session": session.id, "kept_from": kept_from}}
+            vm.history.record(info.id, "tool", summary, origin=origin, tool=COMPACTION, calls=[handed_on])
     from vademecum.agent.review import enqueue_review
 
     enqueue_review(vm, session.id, COMPACTION)
-    return Session(vm, vm.history.find(info.id), snapshot, info.opened_at)
+    return Session(vm, vm.history.find(info.id), info.snapshot or snapshot, info.opened_at)
 
 
 def _kept_from(stored: Sequence[Message], room: int) -> int:
