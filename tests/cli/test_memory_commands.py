@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Cli
+
+from cli.command_line import Cli
 
 
 def test_an_entry_is_added_shown_replaced_and_removed(cli: Cli) -> None:

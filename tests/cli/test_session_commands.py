@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from tests.cli.conftest import COMMAND, PLAIN_ENV, Cli
-from tests.cli.terminal import Terminal
 
 import vademecum
+from cli.command_line import COMMAND, PLAIN_ENV, Cli
+from cli.terminal import Terminal
 from vademecum.model import Origin
 
 

@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Cli
 
+from cli.command_line import Cli
 from vademecum.config import Config, load, sources
 from vademecum.surfaces.cli import config_text
 
