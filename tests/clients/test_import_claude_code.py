@@ -146,6 +146,8 @@ def test_unreadable_lines_are_named_by_file_and_line(vm: Vademecum, projects: Pa
 def test_texts_cut_inside_an_emoji_come_in(vm: Vademecum, projects: Path) -> None:
     file = transcript(projects)
     file.raw('{"type":"user","uuid":"u1","message":{"role":"user","content":"cut \\ud83d here"}}\n')
+    use = '{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"echo \\udc00"}}'
+    file.raw(f'{{"type":"assistant","uuid":"u2","message":{{"role":"assistant","content":[{use}]}}}}\n')
 
     report = import_claude_code(vm, projects)
 

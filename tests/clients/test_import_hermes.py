@@ -164,8 +164,9 @@ def test_what_others_said_to_a_gateway_is_not_the_owners(vm: Vademecum, hermes: 
 
 def test_again_adds_only_what_is_new(vm: Vademecum, hermes: Hermes) -> None:
     hermes.session("s")
-    for n in range(1_203):
-        hermes.message("s", "user", f"message {n}")
+    with hermes.db:
+        for n in range(1_203):
+            hermes.message("s", "user", f"message {n}")
     first = import_hermes(vm, hermes.root)
     second = import_hermes(vm, hermes.root)
     hermes.message("s", "assistant", "one more")

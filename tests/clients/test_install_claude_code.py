@@ -13,7 +13,7 @@ import pytest
 
 from vademecum.clients.claude_code import HOOKS, Place, executable, install, uninstall
 from vademecum.clients.jsonedit import Document
-from vademecum.errors import ConflictError, RefusedError, UnreadableError, UsageError
+from vademecum.errors import ConflictError, RefusedError, UnreadableError
 from vademecum.home import Home
 from vademecum.model import Actor
 
@@ -361,13 +361,6 @@ def test_a_file_written_by_the_client_in_the_same_moment_is_a_conflict(person: P
     with pytest.raises(ConflictError):
         write_all([Edit(path, b'{"numStartups": 3}', b"{}", "change", ())])
     assert path.read_bytes() == b'{"numStartups": 4}'
-
-
-def test_an_unknown_client_is_a_usage_error(home: Home) -> None:
-    from vademecum.clients import install as install_client
-
-    with pytest.raises(UsageError):
-        install_client(None, "emacs")  # type: ignore[arg-type]
 
 
 def test_a_document_without_edits_gives_its_bytes_back() -> None:

@@ -392,6 +392,21 @@ def test_a_failure_is_in_the_heartbeat(vm: Vademecum, client: Client) -> None:
     assert said(vm, client) == [("user", "hello")]
 
 
+def test_a_hook_whose_input_never_ends_gives_up_by_itself(client: Client) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vademecum.surfaces.hooks", "stop"],
+        env={**os.environ, "VADEMECUM_HOME": str(client.home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+    assert process.wait(timeout=30) == 0
+    out, err = process.communicate()
+    assert out == b""
+    assert b"gave up" in err
+
+
 def test_a_subagents_call_is_left_alone(vm: Vademecum, client: Client) -> None:
     client.transcript.user("hello")
     client.hook("stop", agent_id="a1", agent_type="Explore")

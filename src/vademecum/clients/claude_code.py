@@ -75,6 +75,12 @@ class Place:
         """`~/.claude`, or what `CLAUDE_CONFIG_DIR` says."""
         return self.user_settings.parent
 
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Both scopes; in the home folder itself a project's settings are the person's."""
+        same = os.path.realpath(self.settings("user")) == os.path.realpath(self.settings("project"))
+        return ("user",) if same else ("user", "project")
+
     def settings(self, scope: Scope) -> Path:
         """The settings file that holds the hooks of `scope`."""
         return self.user_settings if scope == "user" else self.project / ".claude" / "settings.json"

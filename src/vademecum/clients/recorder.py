@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.agent.session import title_of
 from vademecum.clients.transcript import Entry, Parser, Said, UnreadableLine, person_words
 from vademecum.ids import new_id
 from vademecum.model import Origin
@@ -234,6 +233,8 @@ class Recorder:
         session = self.session or self.open(opened_at=min(times, default=fallback), reopen=False)
         first = next((one.text for one in fresh if one.role == "user"), "")
         if first and state.title_rank < 0:
+            from vademecum.agent.session import title_of  # once a conversation
+
             self._set_title(title_of(first), 0, state)
         return self.vm.history.record_many(session.id, [self._message(one, fallback) for one in fresh])
 

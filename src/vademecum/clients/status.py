@@ -71,8 +71,7 @@ def claude_code_status(vm: Vademecum, project: Path | None = None) -> ClientStat
                 problems += _server_problems(name, where, entry)
     except UnreadableError as error:
         problems.append(error.message)
-    every: tuple[Scope, ...] = ("user", "project")
-    for scope in every:
+    for scope in place.scopes:
         try:
             problems += _look_at_hooks(place, scope, scopes)
         except UnreadableError as error:

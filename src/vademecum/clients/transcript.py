@@ -194,8 +194,8 @@ def _decode(raw: bytes) -> dict[str, Any]:
     try:
         line = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        try:  # JavaScript writes half of a surrogate pair when a text was cut inside an emoji
-            line = json.loads(raw)
+        try:  # JavaScript writes half of a surrogate pair when a text was cut inside an emoji; it becomes `?`
+            line = json.loads(json.dumps(json.loads(raw), ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise UnreadableLine(f"not JSON ({error})") from error
     if not isinstance(line, dict):

@@ -117,7 +117,7 @@ def _session_start(call: Call) -> dict[str, Any]:
 
 def _record(call: Call) -> int:
     """Take over the transcript; returns how many tool calls were new in it."""
-    path = Path(call.text("transcript_path"))
+    path = Path(call.text("transcript_path")).expanduser()
     if not call.text("transcript_path") or not path.is_file():
         call.detail = "no transcript yet"
         return 0

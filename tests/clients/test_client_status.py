@@ -1,0 +1,103 @@
+"""`client status` says what is registered, what ran, and whether the context arrived."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import vademecum
+from servers.claude import Client, Transcript
+from vademecum.agent.vademecum import Vademecum
+from vademecum.clients.claude_code import install
+from vademecum.clients.status import claude_code_status
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "person"
+    (folder / ".claude").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def vm(tmp_path: Path) -> Iterator[Vademecum]:
+    memory = vademecum.open(tmp_path / "home")
+    yield memory
+    memory.close()
+
+
+def test_before_an_install_nothing_is_there_and_nothing_ran(person: Path, vm: Vademecum) -> None:
+    status = claude_code_status(vm)
+
+    assert not status.installed
+    assert status.servers == ()
+    assert status.context == "never"
+    assert {hook.last for hook in status.hooks} == {None}
+
+
+def test_after_an_install_everything_is_registered_once(person: Path, vm: Vademecum) -> None:
+    install(vm.home, vm.actor)
+
+    status = claude_code_status(vm)
+
+    assert status.installed
+    assert status.servers == ("vademecum (user scope)",)
+    assert {hook.scopes for hook in status.hooks} == {("user",)}
+    assert status.problems == ()
+
+
+def test_the_registered_commands_really_run_and_leave_their_heartbeats(person: Path, vm: Vademecum) -> None:
+    import subprocess
+
+    install(vm.home, vm.actor)
+    transcript = Transcript(person / "s.jsonl")
+    settings = json.loads((person / ".claude" / "settings.json").read_text())
+    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
+        payload = {"session_id": transcript.session, "transcript_path": str(transcript.path), "prompt": "hello"}
+        command = settings["hooks"][event][0]["hooks"][0]["command"]
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], input=json.dumps(payload).encode(), env={}, capture_output=True, check=True
+        )
+        assert done.stderr == b""
+        if event == "SessionStart":
+            transcript.injected(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+
+    status = claude_code_status(vm)
+
+    ran = {hook.hook: hook.last.outcome for hook in status.hooks if hook.last}
+    assert ran == {"session-start": "ok", "user-prompt": "ok", "stop": "ok"}
+    assert status.context == "arrived"
+    assert status.context_at is not None
+
+
+def test_a_failing_hook_and_switched_off_hooks_are_problems(person: Path, vm: Vademecum) -> None:
+    install(vm.home, vm.actor)
+    settings = person / ".claude" / "settings.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"disableAllHooks": True}))
+    client = Client(vm.home.root, Transcript(person / "s.jsonl"))
+    vm.home.config.write_text("memory: [")
+    client.start("stop").communicate()
+    vm.home.config.unlink()
+
+    problems = " ".join(claude_code_status(vm).problems)
+
+    assert "disableAllHooks" in problems
+
+
+def test_a_program_that_has_moved_is_a_problem(person: Path, vm: Vademecum) -> None:
+    install(vm.home, vm.actor, command="/gone/vademecum")
+
+    assert any("/gone/vademecum" in problem for problem in claude_code_status(vm).problems)
+
+
+def test_settings_that_cannot_be_read_are_a_problem_and_not_an_error(person: Path, vm: Vademecum) -> None:
+    (person / ".claude" / "settings.json").write_text("{ // mine\n}")
+    (person / ".claude.json").write_text("{")
+
+    assert len(claude_code_status(vm).problems) == 2
