@@ -130,6 +130,11 @@ def set_end(db: Database, n: int, ended_at: int | None, reason: str | None) -> N
     db.execute("UPDATE sessions SET ended_at = ?, end_reason = ? WHERE n = ?", (ended_at, reason, n))
 
 
+def forget_key(db: Database, n: int) -> None:
+    """Take the key from session `n`."""
+    db.execute("UPDATE sessions SET key = NULL WHERE n = ?", (n,))
+
+
 def touch(db: Database, n: int, at: int) -> None:
     """Something was said in session `n` at `at`; an older time changes nothing."""
     db.execute("UPDATE sessions SET last_at = ? WHERE n = ? AND last_at < ?", (at, n, at))
