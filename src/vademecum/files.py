@@ -40,7 +40,8 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """
     target = _followed(path)
     folder, name = os.path.split(target)
-    temporary = Path(folder, f".{name}.{secrets.token_hex(6)}.tmp")
+    folder = folder or os.curdir
+    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(6)}.tmp")  # noqa: PTH118
     try:
         before = _stat(target)
         if before is None:
@@ -57,7 +58,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
         _fsync_folder(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            os.unlink(temporary)  # noqa: PTH108
         raise StorageError(
             f"Could not write {path}: {error.strerror or error}. The file is as it was before.",
             "Check free space and permissions, then try again.",
@@ -66,7 +67,8 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
 
 def _followed(path: Path) -> str:
     """The file that `path` means when it is a link; links among its folders need no following."""
-    return os.path.realpath(path) if os.path.islink(path) else os.path.abspath(path)  # noqa: PTH100, PTH114
+    name = os.fspath(path)
+    return os.path.realpath(name) if os.path.islink(name) else name  # noqa: PTH114  strings: on the way of every write
 
 
 def _stat(path: str) -> os.stat_result | None:
@@ -76,12 +78,12 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _keep_mode_and_owner(path: Path, now: os.stat_result, before: os.stat_result) -> None:
+def _keep_mode_and_owner(path: str, now: os.stat_result, before: os.stat_result) -> None:
     if os.name != "nt" and (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(PermissionError):  # only root may give a file away; a member of its group keeps that
             os.chown(path, before.st_uid, before.st_gid)
     if stat.S_IMODE(now.st_mode) != stat.S_IMODE(before.st_mode):
-        path.chmod(stat.S_IMODE(before.st_mode))  # after the owner: a change of owner clears set-id bits
+        os.chmod(path, stat.S_IMODE(before.st_mode))  # noqa: PTH101  after the owner: a change of owner clears set-id bits
 
 
 @contextlib.contextmanager

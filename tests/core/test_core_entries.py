@@ -62,6 +62,9 @@ def test_a_file_that_is_read_and_written_back_has_the_same_bytes(data: bytes) ->
 
 
 @given(BYTES, st.integers(0, 20), st.text(max_size=20).map(clean).filter(bool))
+@example(b"\x00\n\xc2\xa7\n\t\xc2\xa7", 0, "x")  # the indent is all that keeps `§` from being a delimiter
+@example(b"a\n\xc2\xa7\n\xef\xbb\xbfb", 0, "x")  # a mark that comes to the start of the file
+@example(b"\xfe\xff\x00\x00\x00\x00\n\xc2\xa7\t\t\n\x00", 1, "\x80")  # bytes that come to pass for UTF-16
 def test_a_change_of_one_entry_keeps_the_others_to_the_byte(data: bytes, at: int, text: str) -> None:
     document = Document.decode(data)
     if not document.cores:

@@ -44,8 +44,11 @@ def write_until_killed(root: Path, acknowledge: int) -> None:
         number += 1
 
 
-def killed_once(root: Path, seconds: float) -> int:
-    """Kill a writer after `seconds`; the number of writes that it acknowledged. Raises when the file is not whole."""
+def killed_once(root: Path, writes: int, seconds: float) -> int:
+    """Kill a writer `seconds` after its acknowledgement number `writes`; returns how many it acknowledged in all.
+
+    Raises AssertionError when the file is not whole or an acknowledged write is not there.
+    """
     path = root / "memories" / "MEMORY.md"
     path.unlink(missing_ok=True)
     reader, writer = os.pipe()
@@ -53,10 +56,15 @@ def killed_once(root: Path, seconds: float) -> int:
     if child == 0:
         write_until_killed(root, writer)
     os.close(writer)
+    acknowledged = 0
+    while acknowledged < writes:
+        piece = os.read(reader, 65536)
+        if not piece:
+            raise AssertionError("the writer ended by itself")
+        acknowledged += len(piece)
     time.sleep(seconds)  # the random point at which it dies; nothing is waited for
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    acknowledged = 0
     while piece := os.read(reader, 65536):
         acknowledged += len(piece)
     os.close(reader)
@@ -72,7 +80,7 @@ def killed_once(root: Path, seconds: float) -> int:
 def killed(root: Path, times: int, seed: int) -> None:
     chance = random.Random(seed)
     open_memory(root)  # the schema is made once; each writer still opens the database itself
-    counts = [killed_once(root, chance.uniform(0.002, 0.05)) for _ in range(times)]
+    counts = [killed_once(root, chance.randint(0, 3), chance.uniform(0, 0.02)) for _ in range(times)]
     print(times, sum(counts), sum(count > 0 for count in counts))  # noqa: T201
 
 

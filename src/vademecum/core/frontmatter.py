@@ -15,7 +15,7 @@ from typing import Any, cast
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _SIMPLE = re.compile(
-    r"([A-Za-z_][\w-]*):(?:[ \t]+(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|([^\s\-?:,\[\]{}#&*!|>'\"%@`~=<][^\n]*?)))?[ \t]*"
+    r"([A-Za-z_][\w-]*):(?: +(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|([^\s\-?:,\[\]{}#&*!|>'\"%@`~=<][^\n]*?)))? *"
 )
 _PLAIN = re.compile(r"[^\W\d_][^\n\r\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*")
 _NOT_STRINGS = frozenset({"", "true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -164,6 +164,8 @@ def _read_simple(inner: str) -> dict[str, Any] | None:
     """The values when every line is a plain `key: value`, at the top or one level below; None for any other YAML."""
     values: dict[str, Any] = {}
     nested: dict[str, Any] | None = None
+    if "\t" in inner:  # where YAML allows a tab is for the parser to say
+        return None
     for line in inner.split("\n"):
         text = line.rstrip("\r")
         stripped = text.strip()
@@ -174,7 +176,7 @@ def _read_simple(inner: str) -> dict[str, Any] | None:
             return None
         key, double, single, plain = found.groups()
         value = next((v for v in (double, single, plain) if v is not None), None)
-        if plain is not None and (": " in plain or " #" in plain or plain.endswith(":") or "\t" in plain):
+        if plain is not None and (": " in plain or " #" in plain or plain.endswith(":")):
             return None
         if text[0] == " ":
             if nested is None or value is None or key in nested or _indent(text) != 2:

@@ -333,10 +333,11 @@ class CoreMemory:
         with locked(path, seconds=self._lock_seconds):
             before = self.load(store)
             planned = plan(before)
-            if planned.document is before or planned.document == before:
+            changed = bool(planned.added or planned.removed)
+            if not changed and planned.document.text == before.text:
                 return self._change(store, planned, "duplicate", planned.message)
             self._check_room(store, before, planned.document)
-            if not writer.approved and (planned.added or planned.removed):
+            if changed and not writer.approved:
                 decision = self.gate.admit(self._candidate(store, planned, writer))
                 if isinstance(decision, Staged):
                     message = "This waits for a person's approval. Nothing was written yet; do not repeat it."

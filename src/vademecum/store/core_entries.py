@@ -21,7 +21,9 @@ DO UPDATE SET origin = excluded.origin, session = excluded.session, updated_at =
 """
 _SEEN = "INSERT OR IGNORE INTO core_entries VALUES (?, ?, ?, ?, 'file', NULL, ?, ?)"
 _FORGET = "DELETE FROM core_entries WHERE agent = ? AND user = ? AND store = ? AND sha256 = ?"
-_KNOWN = "SELECT sha256, origin, session, created_at, updated_at FROM core_entries WHERE agent = ? AND user = ? AND store = ?"
+_KNOWN = """
+SELECT sha256, origin, session, created_at, updated_at FROM core_entries WHERE agent = ? AND user = ? AND store = ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
