@@ -15,6 +15,7 @@ from vademecum.config import ModelConfig
 from vademecum.errors import ModelError, NoModelError
 from vademecum.model import ToolSpec
 from vademecum.models import ChatMessage, ChatReply, ChatRequest, ToolCall, open_model
+from vademecum.models.vendors import build
 
 KEY = "sk-test-0123456789abcdefghij"
 MEMORY = ToolSpec(
@@ -221,6 +222,12 @@ def test_without_a_vendor_before_the_name_no_vendors_key_is_sent(server: openai.
     assert KEY not in server.headers[0]["authorization"]
     model(server, "qwen3:8b", VADEMECUM_MODEL_KEY="own-key").complete(ask("hi"))
     assert server.headers[1]["authorization"] == "Bearer own-key"
+
+
+def test_another_vendors_key_does_not_go_to_the_configured_address(server: openai.Server) -> None:
+    built, secrets = build("deepseek:deepseek-chat", ModelConfig(base_url=server.url), {"DEEPSEEK_API_KEY": KEY})
+    assert built.base_url.startswith("https://api.deepseek.com")
+    assert secrets == (KEY,)
 
 
 def test_an_ollama_model_is_asked_at_its_address(server: openai.Server) -> None:

@@ -144,7 +144,7 @@ class VendorModel:
     def _translated(self, error: Exception) -> ModelError:
         from vademecum.models.faults import explain
 
-        return explain(error, self.name, self._config.base_url, self._redacted)
+        return explain(error, self.name, self._built.base_url or "the vendor's server", self._redacted)
 
     def _redacted(self, text: str) -> str:
         for secret in self._secrets:

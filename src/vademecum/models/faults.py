@@ -16,11 +16,10 @@ from vademecum.errors import ModelError
 _QUOTED = 300
 
 
-def explain(error: Exception, name: str, base_url: str, redacted: Callable[[str], str]) -> ModelError:
-    """The ModelError for `error`, which the library raised for the model `name`."""
+def explain(error: Exception, name: str, where: str, redacted: Callable[[str], str]) -> ModelError:
+    """The ModelError for `error`, which the library raised for the model `name` at the address `where`."""
     status: int | None = getattr(error, "status_code", None)
     wait: float | None = getattr(error, "retry_after", None)
-    where = base_url or "the vendor's server"
     if isinstance(error, library.ModelTimeoutError | library.ModelRequestTimeout):
         said, hint = "did not answer in time", "Try again, or raise models.timeout_seconds in config.yaml."
     elif isinstance(error, library.ModelConnectionError):

@@ -1,8 +1,9 @@
 """Which library class speaks to which vendor, and where its key and address come from.
 
 Idea: pydantic-ai knows the vendors; this module hands each the values from our mapping, so that a key in a home's
-`.env` need not enter the process's environment. Invariant: a key is only sent to the vendor that it is named for; a
-server under `models.base_url` gets `VADEMECUM_MODEL_KEY`, or the key of the vendor that the person put before the name.
+`.env` need not enter the process's environment. Invariant: a key is only sent to the vendor that it is named for.
+`models.base_url` is the address of names without a vendor, of `openai:` and of `ollama:`, and of nobody else; a server
+there gets `VADEMECUM_MODEL_KEY`, or `OPENAI_API_KEY` when the person put `openai:` before the name.
 """
 
 from __future__ import annotations
@@ -32,12 +33,10 @@ _ARGUMENTS: dict[str, dict[str, tuple[str, ...]]] = {
         "region_name": ("AWS_DEFAULT_REGION", "AWS_REGION"),
     },
     "alibaba": {"api_key": ("ALIBABA_API_KEY", "DASHSCOPE_API_KEY")},
-    "cohere": {"api_key": ("CO_API_KEY",)},
+    "cohere": {"api_key": ("CO_API_KEY",), "base_url": ("CO_BASE_URL",)},
     "google": {"api_key": ("GOOGLE_API_KEY", "GEMINI_API_KEY")},
     "heroku": {"api_key": ("HEROKU_INFERENCE_KEY",)},
     "huggingface": {"api_key": ("HF_TOKEN",)},
-    "ollama": {"api_key": ("OLLAMA_API_KEY",), "base_url": ("OLLAMA_BASE_URL",)},
-    "openai": {"api_key": ("OPENAI_API_KEY",), "base_url": ("OPENAI_BASE_URL",)},
     "vercel": {"api_key": ("VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN")},
 }
 
@@ -95,7 +94,8 @@ def _split(spec: str) -> tuple[str, str]:
 
 def _names(vendor: str) -> dict[str, tuple[str, ...]]:
     base = vendor.removesuffix("-chat").removesuffix("-responses")
-    return _ARGUMENTS.get(base) or {"api_key": (base.upper().replace("-", "_") + "_API_KEY",)}
+    stem = base.upper().replace("-", "_")
+    return {"api_key": (f"{stem}_API_KEY",), "base_url": (f"{stem}_BASE_URL",)} | _ARGUMENTS.get(base, {})
 
 
 def _provider(kind: str, config: ModelConfig, env: Mapping[str, str], secrets: list[str]) -> Any:
@@ -108,10 +108,10 @@ def _provider(kind: str, config: ModelConfig, env: Mapping[str, str], secrets: l
     values = {
         argument: next((env[name] for name in names if env.get(name)), None) for argument, names in _names(kind).items()
     }
-    if config.base_url:
+    if kind == "ollama":
+        values["base_url"] = values["base_url"] or config.base_url or _OLLAMA
+    elif config.base_url and kind.startswith("openai"):
         values["base_url"] = config.base_url
-    elif kind == "ollama":
-        values["base_url"] = values.get("base_url") or _OLLAMA
     given = {argument: value for argument, value in values.items() if value and argument in known}
     secrets.extend(value for argument, value in given.items() if "key" in argument or "token" in argument)
     return made(**given)
