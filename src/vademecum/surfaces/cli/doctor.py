@@ -16,7 +16,7 @@ from typing import Literal
 
 import click
 
-from vademecum.errors import VademecumError
+from vademecum.errors import ConfigError, VademecumError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import Style, ago, plural, printable, wrapped
 
@@ -44,9 +44,15 @@ Check = Callable[[App], Iterator[Finding]]
 @click.pass_obj
 def doctor(app: App, repair: bool) -> int:
     """Look at home, files, database, index, locks, disk, tokens and hooks. Exit code 1 when something is broken."""
-    findings = [finding for name, check in CHECKS.items() for finding in _run(app, name, check)]
-    if repair:
-        findings += _repair(app)
+    try:
+        _ = app.vm  # what keeps a home from opening would be said by every check
+    except VademecumError as error:
+        check = "config" if isinstance(error, ConfigError) else "home"
+        findings = [Finding(check, "fail", error.message, error.hint)]
+    else:
+        findings = [finding for name, check in CHECKS.items() for finding in _run(app, name, check)]
+        if repair:
+            findings += _repair(app)
     if app.json:
         app.emit_list([{"check": f.check, "state": f.state, "message": f.message, "hint": f.hint} for f in findings])
     else:
