@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import vademecum
-from vademecum.errors import ConfigError, NotFoundError, NoModelError, UsageError
+from vademecum.errors import ConfigError, NoModelError, NotFoundError, UsageError
 from vademecum.model import Actor, Origin
 
 HEAVY = ("ruamel", "mcp", "pydantic_ai", "rich", "asyncio", "click", "httpx", "filelock")
