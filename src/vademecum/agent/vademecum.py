@@ -142,7 +142,7 @@ class Vademecum:
         from vademecum.store.core_entries import EntryLedger
 
         ledger = EntryLedger(self.db)
-        memory = CoreMemory(self.folder, self.actor, self.config.memory, self.gate, ledger, self.clock)
+        memory = CoreMemory(self.folder, self.actor, self.config.memory, self.gate, ledger, clock=self.clock)
         self.gate.register(CoreTier(memory))
         return memory
 

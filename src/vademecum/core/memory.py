@@ -107,8 +107,8 @@ class CoreMemory:
         config: MemoryConfig,
         gate: Gate,
         ledger: EntryLedger,
-        clock: Clock = now_ms,
         *,
+        clock: Clock = now_ms,
         lock_seconds: float = LOCK_SECONDS,
     ) -> None:
         self.folder = folder
@@ -257,7 +257,15 @@ class CoreMemory:
         store: StoreName = "user" if proposal.target == "user" else "memory"
         mine = self
         if proposal.actor != self.actor:
-            mine = CoreMemory(self.folder, proposal.actor, self.config, self.gate, self._ledger, self.clock)
+            mine = CoreMemory(
+                self.folder,
+                proposal.actor,
+                self.config,
+                self.gate,
+                self._ledger,
+                clock=self.clock,
+                lock_seconds=self._lock_seconds,
+            )
         mine._check_writable(store)
         old, new = split(proposal.before), split(proposal.text)
 
