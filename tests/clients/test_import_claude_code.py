@@ -143,6 +143,31 @@ def test_unreadable_lines_are_named_by_file_and_line(vm: Vademecum, projects: Pa
     assert import_claude_code(vm, projects).problems == (), "named once"
 
 
+def test_a_line_of_many_megabytes_comes_in_and_an_absurd_one_is_passed_over(vm: Vademecum, projects: Path) -> None:
+    file = transcript(projects)
+    file.user("a screenshot " + "x" * 5_000_000)
+    file.raw(b'{"type":"user","message":{"role":"user","content":"' + b"y" * (33 << 20) + b'"}}\n')
+    file.user("after")
+
+    report = import_claude_code(vm, projects)
+
+    assert report.messages == 2
+    assert [(problem.line, "longer than" in problem.why) for problem in report.problems] == [(2, True)]
+
+
+def test_notes_that_wait_for_a_person_are_announced(home_path: Path, projects: Path) -> None:
+    vm = vademecum.open(home_path, config={"memory.write_approval": "all"})
+    memory_file(projects, "testing.md", OLD)
+
+    report = import_claude_code(vm, projects)
+
+    assert vm.notes.list() == ()
+    assert len(vm.review.pending()) == 1
+    assert any("review list" in note for note in report.notes)
+    assert import_claude_code(vm, projects).notes_written == 0
+    vm.close()
+
+
 def test_texts_cut_inside_an_emoji_come_in(vm: Vademecum, projects: Path) -> None:
     file = transcript(projects)
     file.raw('{"type":"user","uuid":"u1","message":{"role":"user","content":"cut \\ud83d here"}}\n')

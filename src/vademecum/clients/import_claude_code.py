@@ -112,6 +112,7 @@ def _take_memory(vm: Vademecum, path: Path, tally: Tally) -> None:
         if tally.dry_run:
             return
         change = vm.notes.write(name, fact.description, fact.type, fact.body, origin=Origin.import_(str(path)))
+        tally.staged += change.outcome == "staged"
         detail = json.dumps({"slug": change.slug, "name": name, "text": _sha256(change.after)})
         imported.put(Item(source, str(path), digest, vm.clock(), detail))
     except VademecumError as error:

@@ -83,6 +83,7 @@ def _take_entries(vm: Vademecum, store: StoreName, file: Path, tally: Tally) -> 
             if not tally.dry_run:
                 change = vm.memory.add(store, text, origin=Origin.import_(str(file)))
                 imported.put(Item(source, digest, digest, vm.clock()))
+                tally.staged += change.outcome == "staged"
                 if change.outcome == "duplicate":
                     tally.known += 1
                     continue

@@ -46,6 +46,7 @@ class Tally:
     notes_written: int = 0
     entries: int = 0
     known: int = 0
+    staged: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
 
@@ -55,6 +56,8 @@ class Tally:
 
     def report(self) -> ImportReport:
         """What came of it."""
+        if self.staged:
+            self.notes.append(f"{self.staged} of them wait for your yes: `vademecum review list`.")
         return ImportReport(
             self.dry_run,
             self.sessions,

@@ -186,14 +186,12 @@ class Recorder:
 
     def _read(self, stream: Any, path: Path, state: _State) -> _Batch | None:
         stream.seek(state.offset)
-        raw: bytes = stream.read(self.chunk)
-        while raw and b"\n" not in raw and len(raw) <= LINE_BYTES:
-            more = stream.read(self.chunk)
-            if not more:
-                return None  # half-written: next time
-            raw += more
-        if not raw:
-            return None
+        pieces: list[bytes] = [stream.read(self.chunk)]
+        while pieces[-1] and b"\n" not in pieces[-1] and len(pieces) * self.chunk <= LINE_BYTES:
+            pieces.append(stream.read(self.chunk))
+        if not pieces[-1]:
+            return None  # nothing new, or a half-written line: next time
+        raw = b"".join(pieces)
         whole = raw[: raw.rfind(b"\n") + 1]
         parser, lines = Parser(state.calls), whole.split(b"\n")[:-1]
         batch = _Batch(state.offset + len(whole), "", state.line + len(lines), parser.calls, state.canary)

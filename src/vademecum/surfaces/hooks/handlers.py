@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
     from vademecum.sessions.types import SessionInfo
 
-WORK_SECONDS = 0.06
+WORK_SECONDS = 0.09
 """How long a hook goes on taking over the transcript, in pieces of PIECE_BYTES."""
-PIECE_BYTES = 128 << 10
+PIECE_BYTES = 256 << 10
 BUSY_MS = 1_000
 """How long a hook waits for another writer of the database."""
 
