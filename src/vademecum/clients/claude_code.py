@@ -281,7 +281,7 @@ def registered_servers(place: Place) -> Iterator[tuple[str, str, object]]:
 
 def _add_server(path: Path, wanted: Wanted) -> Edit:
     raw = read(path)
-    document = Document(raw or b"", path)
+    document = Document(b"\n" if raw is None else raw, path)
     servers: Any = document.get("mcpServers")
     entry, lines = wanted.server(), list[str]()
     if servers is None:
@@ -299,7 +299,7 @@ def _add_server(path: Path, wanted: Wanted) -> Edit:
 
 def _add_hooks(path: Path, wanted: Wanted) -> Edit:
     raw = read(path)
-    document, lines = Document(raw or b"", path), list[str]()
+    document, lines = Document(b"\n" if raw is None else raw, path), list[str]()
     found = [(event, group, at, hook) for event, group, at, hook in hooks_in(document) if our_hook(hook)]
     for event, group, at, hook in found:
         if event in HOOKS and hook != (entry := wanted.hook(event)["hooks"][0]):
@@ -318,10 +318,6 @@ def _add_hooks(path: Path, wanted: Wanted) -> Edit:
 
 def _taken_out(path: Path, ledger: Ledger) -> Edit:
     raw = read(path)
-    known, original = ledger.original(path, raw)
-    if known:
-        lines = () if raw is None else tuple(_minus(_difference(original, raw)))
-        return Edit(path, raw, original, "delete" if original is None else "restore", lines)
     if raw is None:
         return Edit(path, None, None, "none", ())
     document, lines = Document(raw, path), list[str]()
@@ -334,6 +330,9 @@ def _taken_out(path: Path, ledger: Ledger) -> Edit:
         _drop_empty(document, ("hooks", event, group), inner="hooks")
         _drop_empty(document, ("hooks", event))
         _drop_empty(document, ("hooks",))
+    known, original = ledger.original(path, raw)
+    if known:
+        return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
     if lines and not document.value and not ledger.existed(path):
         return Edit(path, raw, None, "delete", tuple(lines))
     return _edit(path, raw, document, lines)
@@ -351,17 +350,6 @@ def _edit(path: Path, raw: bytes | None, document: Document, lines: list[str]) -
     if not lines:
         return Edit(path, raw, raw, "none", ())
     return Edit(path, raw, document.bytes(), "create" if raw is None else "change", tuple(lines))
-
-
-def _difference(before: bytes | None, now: bytes) -> str:
-    """What stands in `now` between the beginning and the end that it shares with `before`."""
-    old, new = (before or b"").decode("utf-8", "replace"), now.decode("utf-8", "replace")
-    shared = _shared(old, new)
-    return new[shared : len(new) - _shared(old[shared:][::-1], new[shared:][::-1])]
-
-
-def _shared(one: str, other: str) -> int:
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _plus(piece: str) -> list[str]:
