@@ -146,6 +146,13 @@ def test_an_agent_is_added_once_and_listed_with_its_folder(cli: Cli) -> None:
     assert "../../evil" in {row["agent"] for row in cli("agent", "list", "--json").json["results"]}
 
 
+def test_an_agent_that_a_command_has_to_make_is_told_apart_from_the_output(cli: Cli) -> None:
+    first, second = cli("--agent", "lyar", "memory", "show"), cli("--agent", "lyar", "memory", "show")
+    assert "Agent lyar is new" in first.err
+    assert (second.err, first.out) == ("", second.out)
+    assert cli("--agent", "lyaar", "memory", "show", "--json").err == ""
+
+
 def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(cli: Cli) -> None:
     made = cli("--agent", "lyra", "token", "new", "--trust", "outside", "--label", "phone")
     secret = made.out.strip()

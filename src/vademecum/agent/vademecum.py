@@ -94,6 +94,8 @@ class Vademecum:
         self.actor = actor
         self.lock = threading.RLock()
         self.clock = shared.clock
+        self.made = False
+        """True when the agent's folder was not there and was made by this call."""
 
     @property
     def home(self) -> Home:
@@ -276,3 +278,4 @@ def _prepare(vm: Vademecum) -> None:
     from vademecum.core.birth import write_new_agent
 
     write_new_agent(vm.folder)
+    vm.made = True

@@ -46,6 +46,8 @@ class App:
             from vademecum.agent.vademecum import open as open_home
 
             self._vm = open_home(self.home, self.agent, self.user, self.overrides)
+            if self._vm.made and self.agent != "default":  # a mistyped name should not go unnoticed
+                self.note(f"Agent {self.agent} is new: {self._vm.folder.root}")
         return self._vm
 
     @property

@@ -1,4 +1,8 @@
-"""`vademecum backup`, `restore`, `reindex`: looking after a home."""
+"""`vademecum backup`, `restore`, `reindex`: looking after a home.
+
+Idea: long but plain work, told in a line. Invariant: a restore is checked before it replaces anything, and works on a
+home that cannot be opened.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`vademecum client` and `import`: other agents' homes."""
+"""`vademecum client` and `import`: other agents' homes.
+
+Idea: reports of `clients/` as lines a person can check, line by changed line. Invariant: `--dry-run` shows the same
+and changes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`vademecum note`: one fact a file, and the index that is always in the prompt."""
+"""`vademecum note`: one fact a file, and the index that is always in the prompt.
+
+Idea: the same reads and writes as the model's `note` tool, laid out for people. Invariant: a body comes in as it was
+typed, piped or read; nothing is written when it cannot be read.
+"""
 
 from __future__ import annotations
 

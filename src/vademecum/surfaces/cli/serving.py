@@ -1,4 +1,8 @@
-"""`vademecum mcp`, `serve`, `hook`: for programs rather than for people."""
+"""`vademecum mcp`, `serve`, `hook`: for programs rather than for people.
+
+Idea: hand over to the surface and return its exit code. Invariant: nothing is printed here, since standard output
+belongs to the protocol.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`vademecum session`: what was said, found again."""
+"""`vademecum session`: what was said, found again.
+
+Idea: sessions and hits as columns for people and as the documented objects for scripts. Invariant: only the chosen
+user's sessions are seen, and deleting names everything or deletes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`vademecum init`, `agent`, `token`, `config`: what is done once."""
+"""`vademecum init`, `agent`, `token`, `config`: what is done once.
+
+Idea: make what is missing and say what was made. Invariant: nothing that is there is overwritten; of an adopted folder
+not a byte changes.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +39,8 @@ def init(app: App, if_missing: bool, adopt: Path | None) -> None:
     made = [str(path) for path in write_new(home.config, home.env)]
     if folder is not None:
         _adopt(app, home, folder)
-    fresh = not _folder_of(app, home).root.is_dir()
     agent = app.vm.folder
-    if fresh:
+    if app.vm.made:
         made.append(str(agent.root))
     _ = app.vm.db  # the database is part of a home that is ready
     data = {"success": True, "home": str(home.root), "agent": agent.name, "folder": str(agent.root), "made": made}
@@ -75,12 +78,6 @@ def _make_private(root: Path) -> None:
         raise UsageError(
             f"The home {root} cannot be made: {error.strerror}.", "Choose another place with --home."
         ) from error
-
-
-def _folder_of(app: App, home: Home) -> AgentFolder:
-    from vademecum.config import load
-
-    return home.agent(app.agent, load(home.config))
 
 
 def _adoptable(path: Path) -> Path:
