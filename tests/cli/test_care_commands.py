@@ -72,7 +72,11 @@ def test_a_damaged_database_is_a_failure_and_the_files_are_still_read(cli: Cli, 
     assert checked.code == 1
     assert "fail" in states(checked)["database"]
     assert "restore" in message(checked, "fail")
-    assert (cli.home / "agents/default/memories/MEMORY.md").read_text(encoding="utf-8") == "Still here."
+    assert "Still here." in cli("memory", "show").out
+    added = cli("memory", "add", "Even written.")
+    assert (added.code, "could not be recorded" in added.out) == (0, True)
+    listed = cli("session", "list", "--json")
+    assert (listed.code, listed.json["error"]["code"]) == (1, "storage")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
@@ -98,6 +102,22 @@ def test_who_holds_a_lock_is_named(cli: Cli, claude: Path) -> None:
         holder.stdin.close()
     with locked(store, seconds=5):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's table of locks")
+def test_who_keeps_the_database_busy_is_named(cli: Cli, claude: Path) -> None:
+    cli("init")
+    code = (
+        "import sys, vademecum\n"
+        f"vm = vademecum.open({str(cli.home)!r})\n"
+        "with vm.db.atomic():\n    print('held', flush=True)\n    sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        assert f"state.db is held by process {holder.pid}" in message(cli("doctor", "--json"), "warn")
+        assert holder.stdin is not None
+        holder.stdin.close()
 
 
 def test_a_full_store_and_a_broken_configuration_are_told(cli: Cli, claude: Path) -> None:

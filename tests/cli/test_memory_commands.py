@@ -110,6 +110,12 @@ def test_wrong_usage_is_exit_code_2_with_a_message_and_as_json_an_error_object(c
         assert data.json["error"]["code"] == "usage"
 
 
+def test_text_that_begins_with_a_dash_goes_after_two(cli: Cli) -> None:
+    assert "goes after `--`" in cli("memory", "add", "-5 degrees").err
+    assert cli("memory", "add", "--", "-5 degrees").code == 0
+    assert cli("memory", "show", "--json").json["memory"]["entries"] == ["-5 degrees"]
+
+
 def test_a_mistyped_command_is_guessed(cli: Cli) -> None:
     assert "Did you mean `vademecum memory`?" in cli("memroy").err
     assert "Did you mean `vademecum memory show`?" in cli("memory", "shwo").err

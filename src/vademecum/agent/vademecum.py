@@ -85,6 +85,26 @@ class Shared:
         migrate(database)
         return database
 
+    @lazy
+    def db_beside_files(self) -> Database:
+        """The database for what it only keeps beside files (stories of entries, verdicts).
+
+        A damaged or unreadable one must not keep core memory from being read and written: it is handed out as it is,
+        every use of it fails, and those who get it go on without. Raises as `db` does for every other trouble.
+        """
+        from vademecum.errors import StorageError
+        from vademecum.store import Database
+
+        try:
+            return self.db
+        except StorageError:
+            from vademecum.store.health import readable
+
+            database = Database(self.home.database)
+            if readable(database):  # then it is something else, such as a schema of a newer version
+                raise
+            return database
+
 
 class Vademecum:
     """The memory of one agent, for one user. Get one with `vademecum.open()`; safe to use from several threads."""
@@ -135,7 +155,8 @@ class Vademecum:
         from vademecum.store.verdicts import VerdictStore
 
         approval = self.config.memory.write_approval
-        return Gate(ProposalStore(self.db), VerdictStore(self.db), write_approval=approval, clock=self.clock)
+        db = self._shared.db_beside_files
+        return Gate(ProposalStore(db), VerdictStore(db), write_approval=approval, clock=self.clock)
 
     @lazy
     def memory(self) -> CoreMemory:
@@ -143,7 +164,7 @@ class Vademecum:
         from vademecum.core.memory import CoreMemory, CoreTier
         from vademecum.store.core_entries import EntryLedger
 
-        ledger = EntryLedger(self.db)
+        ledger = EntryLedger(self._shared.db_beside_files)
         memory = CoreMemory(self.folder, self.actor, self.config.memory, self.gate, ledger, clock=self.clock)
         self.gate.register(CoreTier(memory))
         return memory

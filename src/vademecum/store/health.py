@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vademecum.errors import StorageError
 from vademecum.store.connection import Database
 
 
@@ -35,3 +36,12 @@ def read_health(db: Database) -> Health:
         wal=wal.stat().st_size if wal.exists() else 0,
         journal=str(journal[0]) if journal else "",
     )
+
+
+def readable(db: Database) -> bool:
+    """False when the file is damaged, or cannot be opened at all."""
+    try:
+        db.one("SELECT count(*) FROM sqlite_schema")
+    except StorageError:
+        return False
+    return True

@@ -231,6 +231,8 @@ def run_command(args: list[str]) -> int:
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "vademecum"
         hint = f"`{where} --help` shows what it takes."
+        if isinstance(error, click.NoSuchOption):
+            hint += " Text that begins with a dash goes after `--`."
         return _failed(app, args, UsageError(error.format_message(), hint))
     except click.ClickException as error:
         return _failed(app, args, UsageError(error.format_message()))

@@ -22,6 +22,9 @@ from vademecum.surfaces.cli.output import Style, ago, plural, printable, wrapped
 
 State = Literal["ok", "warn", "fail"]
 
+WAL_WRITE_BYTE = 120
+"""Where in the file beside it SQLite locks a database for writing (wal-index format, WAL_WRITE_LOCK)."""
+
 LITTLE_SPACE = 200_000_000
 """Bytes of free disk below which doctor warns."""
 
@@ -174,15 +177,24 @@ def _held(app: App) -> Iterator[tuple[Path, int]]:
         except Timeout:
             yield path, _holder(path)
 
+    index = app.vm.home.database.with_name("state.db-shm")
+    writer = _holder(index, WAL_WRITE_BYTE)
+    if writer:
+        yield app.vm.home.database, writer
 
-def _holder(path: Path) -> int:
-    """The process that holds a lock file, from the kernel's table; 0 where there is none."""
+
+def _holder(path: Path, start: int = 0) -> int:
+    """The process that holds a write lock on `path` from byte `start`, by the kernel's table; 0 for none, or no table.
+
+    A line of it: `1: POSIX  ADVISORY  WRITE 1234 08:01:123456 120 120`.
+    """
     try:
         inode = path.stat().st_ino
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        rows = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
     except OSError:
         return 0
-    return next((int(f[4]) for line in lines if (f := line.split()) and f[5].endswith(f":{inode}")), 0)
+    mine = (row for row in rows if row[3:4] == ["WRITE"] and row[5].endswith(f":{inode}") and row[6] == str(start))
+    return next((int(row[4]) for row in mine), 0)
 
 
 def _disk(app: App) -> Iterator[Finding]:
