@@ -1,11 +1,44 @@
 """The form of a text that goes into the full-text index.
 
-Idea: the index splits at everything that is not a letter, a digit or a mark. Where that would lose what people look for
-(scripts without spaces, emoji, `C++`, `#123`), the text is rewritten first; most texts need nothing and pay one regex.
-Invariant: a query is read with the same functions, so that both sides always agree.
+Idea: the index splits at everything that is not a letter, a digit or a mark, and stems. Where that would lose what
+people look for, the text is rewritten first: scripts without spaces are set apart into characters, emoji become
+letters, and words such as `C++`, `#123`, `don't`, `gpt-4` or `getUserName` get more spellings at the end of the text.
+Most texts need nothing and pay one regex. Invariant: a query is read with the same functions, so both sides agree;
+only the index sees the prepared form, what is stored stays verbatim.
 """
 
 from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+LONGEST_WORD = 80
+"""Characters of a run without any break that are indexed; base64 and the like would only fill the vocabulary."""
+
+# Characters of scripts that are written without spaces, or (Hangul) whose words are looked for in parts.
+SPACELESS = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff"
+    "\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U000323af"
+)
+_SPACELESS_RUN = re.compile(f"[{SPACELESS}]+")
+_MARKS = r"[#@$~.]|--"
+_SPECIAL = re.compile(
+    rf"(?<![\w+#@$~.-])(?:{_MARKS})[^\W_][\w'-]*"  # .bashrc  #123  @name  $HOME  --dry-run
+    r"|\b[^\W\d_]\w*(?:\+\+|\#(?!\w))"  # C++  g++  C#
+    r"|\b\w+(?:['-]\w+)+"  # don't  O'Brien  e-mail  gpt-4
+    r"|\b[^\W\d_]+\.(?i:js|net|io|ai)\b"  # node.js
+    r"|\b[vV]\d+(?:\.\d+)+\w*"  # v1.2.3
+    r"|\b[^\W\d_]{2,}\d+\b"  # python3
+    r"|\b\w*[a-z][A-Z]\w*"  # getUserName
+)
+_MARKED = re.compile(rf"(?:{_MARKS})[^\W_]")
+_JOINED = re.compile(r"-*\w+(?:['-]\w+)+|[^\W\d_]+\.(?i:js|net|io|ai)")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_RUN = re.compile(rf"(\w{{{LONGEST_WORD}}})\w+")
+_PUNCTUATION = ',;:!?()[]{}"*<>`|'
+_SYMBOL = {code: 0xE000 + code for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 
 
 def well_formed(text: str) -> str:
@@ -19,4 +52,89 @@ def well_formed(text: str) -> str:
 
 def prepare(text: str) -> str:
     """`text` as it is put into the index."""
-    return text.replace("\0", " ")
+    text = fold(text)
+    more: dict[str, None] = {}
+    long = False
+    for word in set(text.split()):
+        word = word.strip(_PUNCTUATION)
+        if word.isalpha() and (word.islower() or word.istitle() or word.isupper() or len(word) == 1):
+            if len(word) > LONGEST_WORD:
+                long = True
+            continue
+        long = long or len(word) > LONGEST_WORD
+        for special in _SPECIAL.findall(word):
+            more.update(dict.fromkeys(spellings(special)))
+    if long:
+        text = _RUN.sub(r"\1", text)
+    return f"{text}\n{' '.join(sorted(more))}" if more else text
+
+
+def fold(text: str) -> str:
+    """One form for what Unicode can write in several: compatibility forms, invisible characters, emoji, quotes.
+
+    Characters of scripts without spaces are set apart. Case and common diacritics are left to the index.
+    """
+    if text.isascii():
+        return text.replace("\0", " ")
+    text = unicodedata.normalize("NFKC", well_formed(text))
+    table = _table()
+    for character in sorted(table.keys() & set(text), key=_is_ours, reverse=True):  # what could be forged goes first
+        text = text.replace(character, table[character])
+    return _SPACELESS_RUN.sub(lambda run: f" {' '.join(run[0])} ", text)
+
+
+def spellings(word: str) -> list[str]:
+    """Other forms under which a folded word is looked for: the index gets them, and a query asks for them too."""
+    found: list[str] = []
+    if is_marked(word):
+        found.append(symbol(word))
+    if _JOINED.fullmatch(word) and len(word) <= LONGEST_WORD:
+        found.append(re.sub(r"\W", "", word))
+    if word[0] in "vV" and word[1:2].isdigit():
+        found.append(word[1:])
+    pieces = _CAMEL.findall(word)
+    if len(pieces) > 1 and word.isalnum() and sum(len(piece) > 1 for piece in pieces) >= len(pieces) - 1:
+        found.append(" ".join(pieces))
+    return found
+
+
+def is_marked(word: str) -> bool:
+    """True for a word whose symbols are part of its name: `C++`, `C#`, `.bashrc`, `#123`, `@name`, `--force`."""
+    return word.endswith(("++", "#")) or _MARKED.match(word) is not None
+
+
+def symbol(word: str) -> str:
+    """A marked word as one token of the index: its symbols become letters of the private use area."""
+    return word.rstrip("'-").lower().translate(_SYMBOL)
+
+
+@functools.cache
+def _table() -> dict[str, str]:
+    """What `fold` maps single characters to."""
+    table = {chr(code): " " for code in (0, *range(0xE000, 0xF900))}  # a text must not forge a token of ours
+    for first, last, start in ((0x1F000, 0x1FAFF, 0xE400), (0x2190, 0x27BF, 0xEF00), (0x2B00, 0x2BFF, 0xF530)):
+        table |= {chr(code): f" {chr(start + code - first)} " for code in range(first, last + 1)}
+    for code in (*range(0x370, 0x400), *range(0x400, 0x500), *range(0x1F00, 0x2000)):  # Greek, Cyrillic
+        base = unicodedata.normalize("NFD", chr(code))[0]
+        if base != chr(code) and chr(code) not in "йЙ":
+            table[chr(code)] = base
+    table |= {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "ß": "ss", "ẞ": "SS"}
+    table |= {"æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ð": "d", "þ": "th", "ς": "σ"}
+    table |= dict.fromkeys("’‘ʼ′´＇", "'") | dict.fromkeys("‐‑‒–—−", "-")
+    unseen = [
+        0xAD,
+        0x640,
+        0x670,
+        0xFEFF,
+        0x20E3,
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+    ]
+    unseen += [*range(0xFE00, 0xFE10), *range(0x64B, 0x653), *range(0x591, 0x5C8), *range(0x1F3FB, 0x1F400)]
+    unseen += range(0xE0000, 0xE0080)
+    return table | dict.fromkeys(map(chr, unseen), "")
+
+
+def _is_ours(character: str) -> bool:
+    return "\ue000" <= character < "\uf900"

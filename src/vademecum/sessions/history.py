@@ -21,6 +21,7 @@ from vademecum.search.prepare import well_formed
 from vademecum.sessions.finder import Finder
 from vademecum.sessions.types import Message, NewMessage, Order, Role, SearchAnswer, SessionInfo
 from vademecum.store import Database, messages, sessions
+from vademecum.store.message_index import Filter
 from vademecum.store.messages import MessageRow, NewRow
 from vademecum.store.sessions import SessionRow
 
@@ -114,6 +115,16 @@ class History:
         if row.ended_at is None:
             sessions.set_end(self._db, row.n, self._clock(), reason)
 
+    def reopen(self, session_id: str) -> SessionInfo:
+        """Open an ended session again. When its key names another open session by now, it goes on without a key."""
+        with self._db.atomic():
+            row = self._need(session_id)
+            if row.ended_at is not None:
+                if row.key is not None and sessions.by_key(self._db, self._actor, row.key) is not None:
+                    sessions.forget_key(self._db, row.n)
+                sessions.set_end(self._db, row.n, None, None)
+        return self.find(session_id)
+
     def delete(self, session_id: str) -> int:
         """Erase a session, its messages and their index entries; returns how many messages it had."""
         return self._erase([self._need(session_id)])
@@ -204,9 +215,8 @@ class History:
     ) -> SearchAnswer:
         """Messages that answer `query`, best (or newest) first. Any string is a query; none raises."""
         within = None if session_id is None else self._need(session_id).n
-        return self._finder.search(
-            query, limit=limit, role=role, channel=channel, since=since, until=until, session=within, order=order
-        )
+        only = Filter(role=role, channel=channel, since=since, until=until, session=within)
+        return self._finder.search(query, limit=limit, order=order, only=only)
 
     # --- inside
 

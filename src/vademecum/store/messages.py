@@ -141,12 +141,3 @@ def erase(db: Database, sessions: Sequence[int]) -> int:
             db.execute("DELETE FROM messages WHERE session = ?", (n,))
             gone += db.changes()
     return gone
-
-
-def simple_search(db: Database, actor: Actor, match: str, limit: int) -> list[MessageRow]:
-    rows = db.all(
-        f"SELECT {_COLUMNS} FROM message_text t JOIN messages m ON m.id = t.rowid JOIN sessions s ON s.n = m.session WHERE t.message_text MATCH :match"
-        f" AND {_OWN} ORDER BY t.rank LIMIT :limit",
-        {"match": match, "limit": limit, "agent": actor.agent, "user": actor.user},
-    )
-    return [MessageRow(*row) for row in rows]

@@ -1,0 +1,147 @@
+"""Scoring a few hundred candidates for a query.
+
+Idea: the index finds candidates fast and roughly; here each is read again, with what stands beside it. A term counts
+fully where it stands in the text, in part where a short neighbour or the title has it, so that words spread over
+neighbouring messages come together. Invariant: a score is between 0 and 1, and letter by letter matches win.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from vademecum.search.prepare import prepare
+from vademecum.search.query import Term, literal
+
+BESIDE, TITLE = 0.6, 0.5
+"""What a term in a neighbour or in the title is worth, against one in the text itself."""
+SHORT = 600
+"""Characters up to which a neighbour counts as said in the same breath."""
+_LONG = 8_000  # characters above which a text is not taken apart into words, only searched
+_USUAL_WORDS = 40
+_EXACT = 0.35  # the share of the score that is kept for letter by letter matches
+
+
+def weight(frequency: int, size: int) -> float:
+    """How much a term says, by how few of `size` texts have it (the idf of bm25)."""
+    return math.log(1 + (size - min(frequency, size) + 0.5) / (frequency + 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A term with its weight, as sequences of index words (any of them matches)."""
+
+    term: Term
+    weight: float
+    sequences: tuple[tuple[str, ...], ...]
+
+    @staticmethod
+    def of(term: Term, weight: float, words: Callable[[str], list[str]]) -> Wanted:
+        """The term as the index sees it."""
+        sequences = (tuple(words(phrase)) for phrase in term.phrases)
+        return Wanted(term, weight, tuple(sequence for sequence in sequences if sequence))
+
+
+@dataclass(slots=True)
+class Reading:
+    """What of a query stands in one text: a strength of 0 to 1 for each term."""
+
+    strengths: list[float]
+    exact: bool
+    beside: list[float] = field(default_factory=list[float])
+
+    @property
+    def all_here(self) -> bool:
+        """Every term stands in the text itself."""
+        return all(self.strengths)
+
+
+class Reader:
+    """Reads texts for one query. `words` gives the words of a prepared text as the index keeps them."""
+
+    def __init__(self, wanted: Sequence[Wanted], typed: str, words: Callable[[str], list[str]]) -> None:
+        self._wanted = wanted
+        self._typed = typed
+        self._words = words
+        self._total = sum(one.weight for one in wanted) or 1.0
+
+    def read(self, text: str) -> Reading:
+        """Which terms stand in `text`, and how strongly for its length."""
+        plain = literal(text)
+        exact = _stands(self._typed, plain) if self._typed else False
+        if len(text) > _LONG:
+            return Reading([self._loosely(one, plain) for one in self._wanted], exact)
+        found = self._words(prepare(text))
+        places: dict[str, list[int]] = {}
+        for place, word in enumerate(found):
+            places.setdefault(word, []).append(place)
+        norm = 1.2 * (0.25 + 0.75 * len(found) / _USUAL_WORDS)
+        strengths: list[float] = []
+        for one in self._wanted:
+            count = max((_count(sequence, places, found, one.term.prefix) for sequence in one.sequences), default=0)
+            strengths.append(0.5 + 0.5 * count * 2.2 / (count + norm) / 2.2 if count else 0.0)
+        return Reading(strengths, exact)
+
+    def score(self, reading: Reading, title: Reading | None) -> float:
+        """0 to 1: the weighted share of the query that stands here, in part beside it, in part in the title."""
+        total = 0.0
+        for place, one in enumerate(self._wanted):
+            here = reading.strengths[place]
+            beside = BESIDE * reading.beside[place] if reading.beside else 0.0
+            named = TITLE * title.strengths[place] if title else 0.0
+            total += one.weight * max(here, beside, named)
+        share = total / self._total
+        return (1 - _EXACT) * share + (_EXACT if reading.exact else 0.0)
+
+    @staticmethod
+    def _loosely(one: Wanted, plain: str) -> float:
+        surfaces = [literal(phrase) for phrase in one.term.phrases]
+        stems = [sequence[0] for sequence in one.sequences if len(sequence) == 1]
+        return 0.6 if any(text and text in plain for text in (*surfaces, *stems)) else 0.0
+
+
+def beside(around: Sequence[tuple[int, Reading]]) -> list[float]:
+    """The strengths that neighbours at `(distance, reading)` lend, the nearer the more."""
+    if not around:
+        return []
+    return [
+        max(reading.strengths[place] * (1.0 if abs(distance) == 1 else 0.8) for distance, reading in around)
+        for place in range(len(around[0][1].strengths))
+    ]
+
+
+def _count(sequence: tuple[str, ...], places: dict[str, list[int]], words: list[str], prefix: bool) -> int:
+    if prefix and len(sequence) == 1:
+        return sum(len(where) for word, where in places.items() if word.startswith(sequence[0]))
+    starts = places.get(sequence[0], [])
+    if len(sequence) == 1:
+        return len(starts)
+    size, last = len(sequence), sequence[-1]
+    return sum(
+        1
+        for start in starts
+        if (
+            tuple(words[start : start + size]) == sequence
+            or (
+                prefix
+                and tuple(words[start : start + size - 1]) == sequence[:-1]
+                and len(words) >= start + size
+                and words[start + size - 1].startswith(last)
+            )
+        )
+    )
+
+
+def _stands(typed: str, plain: str) -> bool:
+    """True when `typed` stands in `plain` and no word goes on at its ends."""
+    start = plain.find(typed)
+    while start >= 0:
+        end = start + len(typed)
+        before, after = plain[start - 1 : start], plain[end : end + 1]
+        if not (before.isalnum() and typed[0].isalnum()) and not (
+            after and (after.isalnum() or after in "+#") and (typed[-1].isalnum())
+        ):
+            return True
+        start = plain.find(typed, start + 1)
+    return False
