@@ -82,8 +82,6 @@ def _eol(text: str) -> str:
 
 
 def _as_text(core: str) -> str:
-    if core.isascii() and "\r" not in core:  # most entries
-        return core
     return visible(unescape(core.replace("\r\n", "\n")))
 
 
@@ -119,7 +117,7 @@ class Document:
         bom = _BOM if text.startswith(_BOM) else ""
         body = text[len(bom) :]
         parts = body.split(DELIMITER)
-        if all(part and "§" not in part and not (part[0].isspace() or part[-1].isspace()) for part in parts):
+        if body.count("§") == len(parts) - 1 and "" not in parts and list(map(str.strip, parts)) == parts:
             gaps = ("", *repeat(DELIMITER, len(parts) - 1))  # as we write it: the usual case, at a tenth of the time
             return Document(encoding, bom, tuple(parts), gaps, "", _eol(body))
         return Document._parse_any(body, bom, encoding)
@@ -158,6 +156,8 @@ class Document:
     @cached_property
     def texts(self) -> tuple[str, ...]:
         """The entries: unescaped, line ends `\\n`, bytes that are not UTF-8 as U+FFFD."""
+        if all(map(str.isascii, self.cores)) and "\r" not in "".join(self.cores):
+            return self.cores  # nothing to unescape, turn or show
         return tuple(map(_as_text, self.cores))
 
     @cached_property
