@@ -110,6 +110,42 @@ def test_a_session_with_a_key_stays_open_and_one_without_ends(tmp_path: Path) ->
         assert other.id != keyed.id
 
 
+def test_a_session_that_ended_is_open_again_when_it_is_resumed(tmp_path: Path) -> None:
+    vm = opened(tmp_path)
+    with vm.session() as s:
+        s.user("a")
+    assert vm.history.find(s.id).ended_at is not None
+    with vm.session(id=s.id) as again:
+        assert vm.history.find(s.id).ended_at is None
+        again.user("b")
+    assert vm.history.find(s.id).end_reason == "closed"
+    assert vm.history.find(s.id).messages == 2
+
+
+def test_a_session_is_reviewed_when_it_closes_and_a_running_one_when_it_is_due(tmp_path: Path) -> None:
+    vm = opened(tmp_path, memory__review_every_turns=2, model="openai:never-asked")
+    with vm.session() as s:
+        s.user("one")
+        s.assistant("1")
+        assert vm.queue.counts().get("due", 0) == 0
+    assert vm.queue.counts()["due"] == 1
+    with vm.session(key="k") as s:
+        for text in ("one", "two"):
+            with s.turn(text) as t:
+                t.answer("fine")
+        assert vm.queue.counts()["due"] == 2
+    with vm.session(key="cron") as s:
+        for text in ("one", "two", "three"):
+            with s.turn(text, kind="scheduled") as t:
+                t.answer("fine")
+    assert vm.queue.counts()["due"] == 2
+    with vm.session(key="tools") as s, s.turn("one") as t:
+        for n in range(6):
+            t.call("memory", {"target": "memory", "action": "add", "content": f"Fact {n}."})
+        t.answer("fine")
+    assert vm.queue.counts()["due"] == 3
+
+
 def test_a_session_in_which_nothing_was_said_leaves_no_row(tmp_path: Path) -> None:
     vm = opened(tmp_path)
     with vm.session():

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TextIO
+
+WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that break between any two characters
+PIECES = re.compile(rf"\n|[^\S\n]+|[{WIDE}]|[^\s{WIDE}]+")
+"""What a line is broken between: line feeds, runs of white space, words."""
 
 BAR_CELLS = 20
 MAX_WIDTH = 100
@@ -126,13 +131,19 @@ def wrapped(text: str, width: int) -> Iterator[str]:
 
 def _broken(line: str, width: int) -> Iterator[str]:
     margin = line[: len(line) - len(line.lstrip(" "))]
-    current = margin
-    for word in line.split():
-        if current.strip() and cells(current) + 1 + cells(word) > width:
+    if cells(margin) > width // 2:
+        margin = ""
+    current, space = margin, ""
+    for piece in PIECES.findall(line[len(margin) :]):
+        if piece.isspace():
+            space = piece
+            continue
+        if current.strip() and cells(current) + cells(space) + cells(piece) > width:
             yield current
-            current = margin
-        current += f" {word}" if current.strip() else word
-        while cells(current) > width:  # one word longer than a line, or a script without spaces
+            current, space = margin, ""
+        current += space + piece
+        space = ""
+        while cells(current) > width:  # one word longer than a line
             head = current
             while cells(head) > width:
                 head = head[:-1]

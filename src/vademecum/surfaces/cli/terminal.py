@@ -11,11 +11,9 @@ import re
 import sys
 from typing import TextIO
 
-from vademecum.surfaces.cli.output import Style, cells, printable
+from vademecum.surfaces.cli.output import PIECES, WIDE, Style, cells, printable
 
-_WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that break between any two characters
-_PIECES = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
-_LAST_WORD = re.compile(rf"[^\s{_WIDE}]{{0,200}}\Z")
+_LAST_WORD = re.compile(rf"[^\s{WIDE}]{{0,200}}\Z")
 
 
 class Flow:
@@ -46,7 +44,7 @@ class Flow:
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        for piece in _PIECES.findall(text):
+        for piece in PIECES.findall(text):
             if piece == "\n":
                 self._fenced ^= self._line.lstrip().startswith("```")
                 self._stream.write("\n")
