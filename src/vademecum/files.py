@@ -22,6 +22,9 @@ LOCK_SECONDS = 10.0
 """How long a writer waits for another by default, in seconds."""
 
 
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows turns line ends without it
+
+
 def _fsync_folder(folder: str) -> None:
     if os.name == "nt":  # Windows has no descriptor for a folder; the rename itself is journalled
         return
@@ -46,14 +49,16 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
         before = _stat(target)
         if before is None:
             Path(folder).mkdir(parents=True, exist_ok=True)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode)
-        with os.fdopen(handle, "wb", buffering=0) as stream:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666 if mode is None else mode)
+        try:
             if before is not None:
                 _keep_mode_and_owner(temporary, os.fstat(handle), before)
             left = memoryview(data)
             while left:
-                left = left[stream.write(left) or 0 :]
+                left = left[os.write(handle, left) :]
             os.fsync(handle)
+        finally:
+            os.close(handle)
         os.replace(temporary, target)  # noqa: PTH105  strings: this is the way of every write
         _fsync_folder(folder)
     except OSError as error:

@@ -7,7 +7,6 @@ disk might take for one are refused instead of overwritten.
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -284,6 +283,8 @@ class Notes:
             found = [place for place in places if _same_name(self._head(place).name, slug.strip())]
         if found:
             return found[0]
+        import difflib  # only on the way to an error
+
         close = difflib.get_close_matches(wanted, [place.slug for place in places], n=3)
         raise NotFoundError(
             f"There is no note {wanted!r}.", f"Did you mean {', '.join(close)}?" if close else "`list` names them all."
