@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+import vademecum
 from cli.command_line import COMMAND, PLAIN_ENV, Cli, Result
 from vademecum.files import locked
+from vademecum.model import Origin
+from vademecum.surfaces.cli.doctor import CHECKS
 
 
 def states(result: Result) -> dict[str, set[str]]:
@@ -42,7 +45,7 @@ def test_a_fresh_home_is_in_order(cli: Cli, claude: Path) -> None:
     checked = cli("doctor", "--json")
     assert checked.code == 0
     found = states(checked)
-    assert set(found) == {"home", "config", "model", "memory", "database", "jobs", "locks", "disk", "tokens", "clients"}
+    assert set(found) == {*CHECKS, "model", "index"}
     assert all(state == {"ok"} for state in found.values())
     assert cli("doctor").out.count("\n") == len(checked.json["results"])
 
@@ -162,15 +165,22 @@ def test_the_latest_backup_is_found_and_a_broken_one_replaces_nothing(cli: Cli) 
     assert cli("memory", "show", "--json").json["memory"]["entries"] == ["Before."]
 
 
-def test_the_index_is_built_again_from_the_messages(cli: Cli) -> None:
-    import vademecum
-    from vademecum.model import Origin
-
+def test_the_index_is_built_again_from_the_messages(cli: Cli, claude: Path) -> None:
     with vademecum.open(cli.home) as vm:
-        info = vm.history.open(title="t")
-        vm.history.record(info.id, "user", "heliotrope", origin=Origin.user())
-    assert cli("reindex", "--json").json == {"success": True, "messages": 1}
-    assert len(cli("session", "search", "heliotrope", "--json").json["results"]) == 1
+        for user in ("owner", "ana"):
+            history = vm.as_(user=user).history
+            info = history.open(title=f"about realgar by {user}")
+            history.record(info.id, "user", f"heliotrope of {user}", origin=Origin.user(user))
+            calls = [{"name": "f", "args": {"a": "orpiment"}, "answer": "never searched: cinnabar"}]
+            history.record(info.id, "tool", "done", origin=Origin.tool("f"), calls=calls)
+        vm.db.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
+        assert vm.search_sessions("heliotrope").results == ()
+    assert "4 messages cannot be found" in message(cli("doctor", "--json"), "warn")
+    assert cli("reindex", "--json").json == {"success": True, "indexed": 6}
+    for word, hits in {"heliotrope": 1, "orpiment": 1, "realgar": 1, "cinnabar": 0}.items():
+        found = cli("session", "search", word, "--json").json["results"]
+        assert (len(found) >= hits, len(found) == 0) == (True, hits == 0), word
+    assert "ana" not in cli("session", "search", "heliotrope").out
 
 
 def test_claude_code_is_given_the_memory_and_put_back_as_it_was(cli: Cli, claude: Path) -> None:

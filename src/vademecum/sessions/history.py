@@ -261,7 +261,6 @@ class History:
             )
         content = well_formed(message.content)
         calls = _json(message.calls)
-        said = _json([{key: part for key, part in call.items() if key != "answer"} for call in message.calls or ()])
         return NewRow(
             session=session.n,
             time=self._clock() if message.time is None else message.time,
@@ -273,7 +272,7 @@ class History:
             channel=message.channel or session.channel,
             turn=message.turn,
             source=message.source,
-            indexed=self._finder.index_text(content if said is None else f"{content}\n{said}"),
+            indexed=self._finder.index_text(searchable(content, message.calls)),
         )
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
@@ -282,6 +281,12 @@ class History:
             for row in rows:
                 sessions.delete(self._db, row.n)
         return gone
+
+
+def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
+    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them."""
+    said = _json([{key: part for key, part in call.items() if key != "answer"} for call in calls or ()])
+    return content if said is None else f"{content}\n{said}"
 
 
 def _json(calls: Sequence[Mapping[str, Any]] | None) -> str | None:

@@ -99,5 +99,8 @@ def _latest(folder: Path) -> Path:
 @click.pass_obj
 def reindex(app: App) -> None:
     """Build the search index of all sessions again from the messages themselves."""
-    count = app.vm.history.reindex()
-    app.emit({"success": True, "messages": count}, f"{app.style.good('✓')} Indexed {plural(count, 'message')}.")
+    from vademecum.sessions.reindex import reindex as build
+
+    count = build(app.vm.db)
+    done = f"{app.style.good('✓')} The index was built again from {plural(count, 'text')}."
+    app.emit({"success": True, "indexed": count}, done)

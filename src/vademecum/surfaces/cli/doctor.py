@@ -142,6 +142,11 @@ def _database(app: App) -> Iterator[Finding]:
         yield Finding("database", "fail", f"state.db is damaged: {'; '.join(health.faults)}", hint)
         return
     yield Finding("database", "ok", f"state.db is sound ({health.size / 1e6:,.1f} MB, {health.journal.upper()}).")
+    if health.unindexed:
+        said = f"{plural(health.unindexed, 'message')} cannot be found by a search."
+        yield Finding("index", "warn", said, "vademecum reindex")
+    else:
+        yield Finding("index", "ok", "Every message is in the search index.")
     if health.wal > 64_000_000:
         hint = "A process has kept a read open for long; restart long-running servers."
         yield Finding("database", "warn", f"Its write-ahead log is {health.wal / 1e6:,.0f} MB.", hint)
