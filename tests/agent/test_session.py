@@ -153,6 +153,14 @@ def test_a_session_in_which_nothing_was_said_leaves_no_row(tmp_path: Path) -> No
     assert vm.history.recent() == []
 
 
+def test_closing_never_takes_the_words_of_another_process_along(tmp_path: Path) -> None:
+    one, other = opened(tmp_path), opened(tmp_path)
+    silent, talking = one.session(key="k"), other.session(key="k")
+    talking.user("keep me")
+    silent.close()
+    assert [m.content for m in other.history.messages(talking.id)] == ["keep me"]
+
+
 def test_an_error_inside_is_raised_and_the_session_says_so(tmp_path: Path) -> None:
     vm = opened(tmp_path)
     with pytest.raises(RuntimeError), vm.session() as s:

@@ -88,10 +88,7 @@ def for_the_record(name: str, answer: Answer) -> str:
     results = answer.get("results")
     if name == "session_search" and isinstance(results, list):
         hits: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
-        kept = {
-            "query": answer.get("query", ""),
-            "hits": [hit.get("message_id", hit.get("session_id")) for hit in hits],
-        }
+        kept = {"hits": [hit.get("message_id", hit.get("session_id")) for hit in hits]}
     return as_sent(kept)
 
 

@@ -284,8 +284,12 @@ class History:
 
 
 def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
-    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them."""
-    said = _json([{key: part for key, part in call.items() if key != "answer"} for call in calls or ()])
+    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them.
+
+    A search is not found by its own words, so calls of the search tool are left out.
+    """
+    shown = [call for call in calls or () if call.get("name") != "session_search"]
+    said = _json([{key: part for key, part in call.items() if key != "answer"} for call in shown])
     return content if said is None else f"{content}\n{said}"
 
 
