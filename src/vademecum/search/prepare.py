@@ -52,21 +52,23 @@ def well_formed(text: str) -> str:
 
 def prepare(text: str) -> str:
     """`text` as it is put into the index."""
-    text = fold(text)
-    more: dict[str, None] = {}
-    long = False
-    for word in set(text.split()):
+    folded = fold(text)
+    more = extra_spellings(folded)
+    if len(folded) > LONGEST_WORD:
+        folded = _RUN.sub(r"\1", folded)
+    return f"{folded}\n{more}" if more else folded
+
+
+def extra_spellings(folded: str) -> str:
+    """The spellings that the index gets besides a folded text, separated by spaces."""
+    more: set[str] = set()
+    for word in set(folded.split()):
         word = word.strip(_PUNCTUATION)
         if word.isalpha() and (word.islower() or word.istitle() or word.isupper() or len(word) == 1):
-            if len(word) > LONGEST_WORD:
-                long = True
             continue
-        long = long or len(word) > LONGEST_WORD
         for special in _SPECIAL.findall(word):
-            more.update(dict.fromkeys(spellings(special)))
-    if long:
-        text = _RUN.sub(r"\1", text)
-    return f"{text}\n{' '.join(sorted(more))}" if more else text
+            more.update(spellings(special))
+    return " ".join(sorted(more))
 
 
 def fold(text: str) -> str:

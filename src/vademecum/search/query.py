@@ -1,7 +1,8 @@
 """Reading what a person typed.
 
-Idea: a query is a list of terms; each term knows the spellings under which the index may hold it, what it can be relaxed
-to, and whether it was quoted. Nothing a person types is an operator but quotes and a trailing `*`, and a quote that is
+Idea: a query is a list of terms; each term knows the spellings under which the index may hold it, what it can be
+relaxed to, and whether it was quoted.
+Nothing a person types is an operator but quotes and a trailing `*`, and a quote that is
 never closed is a character like any other. Invariant: reading never raises, and every expression that a term gives is
 valid FTS5 syntax because each string in it is quoted.
 """

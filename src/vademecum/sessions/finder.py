@@ -7,8 +7,10 @@ slips of the keyboard. Invariant: no query raises, and an answer always says how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from vademecum.model import Actor
 from vademecum.search.prepare import prepare
@@ -20,13 +22,14 @@ from vademecum.sessions.types import Order, SearchAnswer, SessionHit
 from vademecum.store import Database
 from vademecum.store.message_index import Filter, Found, MessageIndex, owner_token, tokenizer
 
-MOST_RANKED = 30_000
+MOST_RANKED = 12_000
 """Matches that the index may rank for one query; beyond, the rarest terms or the newest messages stand for all."""
 CANDIDATES = 200
 _WINDOWED = 80  # candidates whose neighbours are read
 _WINDOW = (2, 2)  # neighbours before and after
 _COUNTED = 1_000  # matches that are counted exactly before the rest is estimated
 _SPREAD = 5_000  # matches of one term that are looked through for neighbours of another
+_SESSIONS = 300  # sessions that are looked into, one by one, for the latest of very many matches
 _NEAR = 12  # distance of ids in which messages may be neighbours
 _TOOL = 0.75  # what a hit in tool output is worth against one in what people and the assistant said
 _WEAK = 0.4  # hits below this share of the best one are left out
@@ -86,10 +89,7 @@ class _Search:
         size = self._index.size
         wanted = [Wanted.of(term, weight(count, size), self._words) for term, count in plan.terms]
         reader = Reader([one for one in wanted if one.sequences], plan.query.literal, self._words)
-        if order == "newest":
-            ids = self._newest(limit)
-        else:
-            ids = self._candidates(limit)
+        ids = self._newest(limit) if order == "newest" else self._candidates(limit)
         ranked = self._rank(ids, reader)
         if order == "newest":
             ranked.sort(key=lambda one: (one.found.time, one.found.id), reverse=True)
@@ -152,11 +152,11 @@ class _Search:
         if not terms:
             return []
         together = " AND ".join(term.match for term, _ in terms)
-        few = CANDIDATES if len(terms) > 1 or len(self._words(terms[0][0].phrases[0])) > 1 else max(50, 3 * limit)
-        if sum(count for _, count in terms) <= MOST_RANKED:
-            ids = self._index.best(together, few)
-        else:
-            ids = self._index.newest(together, few)
+        total = sum(count for _, count in terms)
+        alone = len(terms) == 1 and len(self._words(terms[0][0].phrases[0])) == 1
+        few = max(30, 2 * limit) if alone else CANDIDATES
+        fetch = self._index.best if few < total <= MOST_RANKED else self._index.newest
+        ids = fetch(together, few)
         titled = self._titled(terms)
         if len(terms) > 1 and len(ids) < limit:
             ids += self._any(terms)
@@ -208,7 +208,14 @@ class _Search:
         if not terms:
             return []
         together = " AND ".join(term.match for term, _ in terms)
-        return self._index.newest(together, max(limit, 50)) or self._any(terms)
+        few = max(limit, 30)
+        if terms[0][1] <= _SPREAD:
+            ids = self._index.latest(together, few)
+        else:
+            ids = self._index.latest_by_session(together, few, _SESSIONS)
+            if len(ids) < limit:
+                ids = list(dict.fromkeys(ids + self._index.newest(together, few)))
+        return ids or self._any(terms)
 
     # --- in which order
 
@@ -236,7 +243,7 @@ class _Search:
         for distance, message, text in self._index.neighbours(one.found.session, one.found.id, *_WINDOW):
             if len(text) <= SHORT:
                 if message not in known:
-                    known[message] = reader.read(text)
+                    known[message] = reader.glance(text)
                 readings.append((distance, known[message]))
         one.reading.beside = beside(readings)
         one.score = self._score(one, reader)
@@ -303,8 +310,18 @@ class _Search:
         return ". ".join(said) + ("." if said else "")
 
 
+def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
+    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them.
+
+    A search is not found by its own words, so calls of the search tool are left out.
+    """
+    shown = [call for call in calls or () if call.get("name") != "session_search"]
+    said = [{key: part for key, part in call.items() if key != "answer"} for call in shown]
+    return f"{content}\n{json.dumps(said, ensure_ascii=False)}" if said else content
+
+
 def _text(found: Found) -> str:
-    return f"{found.content}\n{found.calls}" if found.calls else found.content
+    return searchable(found.content, json.loads(found.calls) if found.calls else None)
 
 
 def _place(one: _Candidate) -> tuple[float, int]:

@@ -18,7 +18,7 @@ from vademecum.errors import NotFoundError, UsageError
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
-from vademecum.sessions.finder import Finder
+from vademecum.sessions.finder import Finder, searchable
 from vademecum.sessions.types import Message, NewMessage, Order, Role, SearchAnswer, SessionInfo
 from vademecum.store import Database, messages, sessions
 from vademecum.store.message_index import Filter
@@ -28,7 +28,7 @@ from vademecum.store.sessions import SessionRow
 BATCH = 2_000
 """Messages that `record_many` stores in one transaction; more are stored in several."""
 
-_ROLES = ("user", "assistant", "tool", "system")
+ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 
 
 class History:
@@ -131,11 +131,10 @@ class History:
 
     def purge(self, before_ms: int) -> int:
         """Erase all sessions in which nothing was said since `before_ms` (UTC ms); returns how many sessions."""
-        gone = 0
-        while rows := sessions.older_than(self._db, self._actor, before_ms, limit=200):
+        rows = sessions.older_than(self._db, self._actor, before_ms)
+        if rows:
             self._erase(rows)
-            gone += len(rows)
-        return gone
+        return len(rows)
 
     # --- messages
 
@@ -255,9 +254,9 @@ class History:
         return new
 
     def _new_row(self, session: SessionRow, message: NewMessage) -> NewRow:
-        if message.role not in _ROLES:
+        if message.role not in ROLES:
             raise UsageError(
-                f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(_ROLES)}."
+                f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(ROLES)}."
             )
         content = well_formed(message.content)
         calls = _json(message.calls)
@@ -276,21 +275,11 @@ class History:
         )
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
-        with self._db.atomic():
+        with messages.erasing(self._db):
             gone = messages.erase(self._db, [row.n for row in rows])
             for row in rows:
                 sessions.delete(self._db, row.n)
         return gone
-
-
-def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
-    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them.
-
-    A search is not found by its own words, so calls of the search tool are left out.
-    """
-    shown = [call for call in calls or () if call.get("name") != "session_search"]
-    said = _json([{key: part for key, part in call.items() if key != "answer"} for call in shown])
-    return content if said is None else f"{content}\n{said}"
 
 
 def _json(calls: Sequence[Mapping[str, Any]] | None) -> str | None:
