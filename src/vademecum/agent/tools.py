@@ -8,7 +8,7 @@ raised.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from vademecum.model import Origin, ToolSpec
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
     from vademecum.core.memory_tool import Attempts
+    from vademecum.sessions.types import SessionHit
 
 Answer = dict[str, object]
 
@@ -84,7 +85,7 @@ def call_tool(caller: Caller, name: str, args: object) -> Answer:
 
 def for_the_record(name: str, answer: Answer) -> str:
     """The answer as it is kept in the session. Of a search only what leads back to its hits, lest it finds itself."""
-    kept = answer
+    kept: Answer = answer
     results = answer.get("results")
     if name == "session_search" and isinstance(results, list):
         hits: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
@@ -129,7 +130,7 @@ def _session_search(caller: Caller, args: dict[str, Any]) -> Answer:
     )
 
 
-def _summariser(vm: Vademecum) -> Callable[[str, list[Any]], str] | None:
+def _summariser(vm: Vademecum) -> Callable[[str, Sequence[SessionHit]], str] | None:
     """A function that has the background model summarise hits with their message ids; None without a model."""
     try:
         model = vm.model(background=True)
