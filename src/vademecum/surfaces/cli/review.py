@@ -14,7 +14,7 @@ import click
 from vademecum.errors import RefusedError
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.origin import agent_mark, on_terminal
-from vademecum.surfaces.cli.output import Style, ago, clip, plural, printable, table
+from vademecum.surfaces.cli.output import Style, ago, clip, moment, plural, printable, table
 
 if TYPE_CHECKING:
     from vademecum.gate.candidate import Proposal
@@ -116,7 +116,7 @@ def proposal_json(proposal: Proposal) -> dict[str, object]:
         "sha256": proposal.sha256,
         "reason": proposal.reason,
         "session": proposal.session,
-        "created_at": proposal.created_at,
+        "created_at": moment(proposal.created_at),
         "status": proposal.status,
         "decision": proposal.decision,
     }
