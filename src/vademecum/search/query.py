@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vademecum.search.prepare import LONGEST_WORD, SPACELESS, fold, is_marked, spellings, symbol
+from vademecum.search.prepare import LONGEST_WORD, SPACELESS, fold, is_marked, spellings, symbol, well_formed
 from vademecum.search.stopwords import stop_words
 
 MOST_TERMS = 32
@@ -75,7 +75,7 @@ class Query:
 def read(text: str) -> Query:
     """The query that `text` means; any string is one, possibly without terms."""
     cut = len(text) > LONGEST_QUERY
-    text = text[:LONGEST_QUERY].replace("\0", " ")
+    text = well_formed(text[:LONGEST_QUERY]).replace("\0", " ")
     terms: list[Term] = []
     at = 0
     for quote in _QUOTED.finditer(text):
@@ -159,4 +159,5 @@ def _parts(word: str) -> Iterable[Term]:
             pieces += (" ".join(gram) for gram in grams)
             run = ""
     if pieces != [word]:
-        yield from (Term(piece.replace(" ", ""), (piece,)) for piece in pieces)
+        for piece in list(dict.fromkeys(pieces))[:MOST_TERMS]:
+            yield Term(piece.replace(" ", ""), (piece,))

@@ -24,14 +24,16 @@ from vademecum.store.message_index import Filter, Found, MessageIndex, owner_tok
 
 MOST_RANKED = 12_000
 """Matches that the index may rank for one query; beyond, the rarest terms or the newest messages stand for all."""
-CANDIDATES = 200
-_WINDOWED = 80  # candidates whose neighbours are read
+CANDIDATES = 100
+_WINDOWED = 40  # candidates whose neighbours are read
 _WINDOW = (2, 2)  # neighbours before and after
 _COUNTED = 1_000  # matches that are counted exactly before the rest is estimated
 _SPREAD = 5_000  # matches of one term that are looked through for neighbours of another
 _SESSIONS = 300  # sessions that are looked into, one by one, for the latest of very many matches
+_LOOKED_THROUGH = 5_000  # messages that are looked through, letter by letter, when the index has nothing
 _NEAR = 12  # distance of ids in which messages may be neighbours
 _TOOL = 0.75  # what a hit in tool output is worth against one in what people and the assistant said
+_PIECE = 0.3  # the score of a hit that was found as a piece of text
 _WEAK = 0.4  # hits below this share of the best one are left out
 
 
@@ -81,6 +83,7 @@ class _Search:
         self._index = MessageIndex(db, actor, only)
         self._words: Callable[[str], list[str]] = tokenizer(db)
         self._plan = _Plan(query)
+        self._as_it_stands = False  # hits were found letter by letter, not by words
 
     def answer(self, limit: int, order: Order) -> SearchAnswer:
         plan = self._plan
@@ -90,7 +93,10 @@ class _Search:
         wanted = [Wanted.of(term, weight(count, size), self._words) for term, count in plan.terms]
         reader = Reader([one for one in wanted if one.sequences], plan.query.literal, self._words)
         ids = self._newest(limit) if order == "newest" else self._candidates(limit)
-        ranked = self._rank(ids, reader)
+        if not ids and (plain := plan.query.text.strip()):
+            ids = self._index.holding(plain[:200], limit, _LOOKED_THROUGH)
+            self._as_it_stands = bool(ids)
+        ranked = self._as_quoted(self._rank(ids, reader))
         if order == "newest":
             ranked.sort(key=lambda one: (one.found.time, one.found.id), reverse=True)
         elif ranked:
@@ -236,6 +242,20 @@ class _Search:
             ranked.sort(key=_place)
         return ranked
 
+    def _as_quoted(self, ranked: list[_Candidate]) -> list[_Candidate]:
+        """Those in which quoted words stand letter by letter (the index knows stems only), or all if there is none."""
+        quoted = [literal(term.text) for term, _ in self._plan.terms if term.quoted]
+        if not quoted:
+            return ranked
+        exact = [
+            one
+            for one in ranked
+            if all(words in literal(_text(one.found)) or words in literal(one.found.title) for words in quoted)
+        ]
+        if ranked and not exact:
+            self._plan.notes.append("The quoted words stand nowhere exactly as typed")
+        return exact or ranked
+
     def _look_beside(self, one: _Candidate, reader: Reader, known: dict[int, Reading]) -> None:
         if one.reading.all_here or len(one.found.content) > SHORT:
             return
@@ -248,9 +268,10 @@ class _Search:
         one.reading.beside = beside(readings)
         one.score = self._score(one, reader)
 
-    @staticmethod
-    def _score(one: _Candidate, reader: Reader) -> float:
+    def _score(self, one: _Candidate, reader: Reader) -> float:
         score = reader.score(one.reading, one.title)
+        if self._as_it_stands:
+            score = max(score, _PIECE)
         return score * _TOOL if one.found.role == "tool" else score
 
     # --- what is said
@@ -272,7 +293,7 @@ class _Search:
         )
 
     def _why(self, one: _Candidate) -> str:
-        if one.reading.exact:
+        if one.reading.exact or self._as_it_stands:
             return "as typed"
         if one.reading.all_here:
             return "all words"
@@ -300,6 +321,8 @@ class _Search:
 
     def _hint(self, hits: Sequence[SessionHit]) -> str:
         said = list(self._plan.notes)
+        if self._as_it_stands:
+            said.append(f"Found as a piece of text, in the last {_LOOKED_THROUGH:,} messages only")
         if self._plan.missing:
             said.append("found nowhere: " + ", ".join(self._plan.missing[:8]))
         if not hits:

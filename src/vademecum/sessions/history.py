@@ -7,6 +7,7 @@ call returns; a message that was imported twice is stored once.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -267,7 +268,7 @@ class History:
             content=content,
             tool=message.tool,
             calls=None if calls is None else well_formed(calls),
-            origin=str(message.origin),
+            origin=_printed(message.origin),
             channel=message.channel or session.channel,
             turn=message.turn,
             source=message.source,
@@ -280,6 +281,11 @@ class History:
             for row in rows:
                 sessions.delete(self._db, row.n)
         return gone
+
+
+@functools.lru_cache(maxsize=256)
+def _printed(origin: Origin) -> str:
+    return str(origin)  # an import brings the same few origins a hundred thousand times
 
 
 def _json(calls: Sequence[Mapping[str, Any]] | None) -> str | None:

@@ -194,6 +194,16 @@ class MessageIndex:
         )
         return [row[0] for row in rows]
 
+    def holding(self, text: str, limit: int, within: int) -> list[int]:
+        """Ids of messages that hold `text` as it stands (ASCII in any case), among the last `within` stored."""
+        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        rows = self._db.all(
+            "SELECT id FROM (SELECT m.id, m.content FROM messages m CROSS JOIN sessions s ON s.n = m.session"
+            f" WHERE {self._where} ORDER BY m.id DESC LIMIT :within) WHERE content LIKE :like ESCAPE '\\' LIMIT :limit",
+            {**self._values, "like": f"%{escaped}%", "within": within, "limit": limit},
+        )
+        return [row[0] for row in rows]
+
     def fetch(self, ids: Sequence[int]) -> list[Found]:
         """The actor's messages with these ids that the filter lets through, in no order."""
         marks = ",".join(str(int(one)) for one in ids)

@@ -140,13 +140,9 @@ def erasing(db: Database) -> Generator[None]:
 
     Costs a rewrite of the index: about a second for each 100,000 messages that stay.
     """
-    db.execute("PRAGMA secure_delete = ON")
-    try:
-        with db.atomic():
-            yield
-            db.execute("INSERT INTO message_text (message_text) VALUES ('optimize')")
-    finally:
-        db.execute("PRAGMA secure_delete = OFF")
+    with db.atomic():
+        yield
+        db.execute("INSERT INTO message_text (message_text) VALUES ('optimize')")
     with contextlib.suppress(LockedError):  # somebody is reading; the log is overwritten with the next checkpoint
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
