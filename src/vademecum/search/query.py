@@ -18,6 +18,8 @@ from vademecum.search.stopwords import stop_words
 
 MOST_TERMS = 32
 """Terms of a query that are looked for; a pasted page has no more use of its further words."""
+LONGEST_PHRASE = 64
+"""Words, or characters of a script without spaces, of one phrase that the index is asked for."""
 LONGEST_QUERY = 4_000
 """Characters of a query that are read."""
 
@@ -82,7 +84,8 @@ def read(text: str) -> Query:
         terms += _words(text[at : quote.start()])
         inside = next((group for group in quote.groups() if group), "")
         if has_letters(fold(inside)):
-            terms.append(Term(inside.strip(), (fold(inside).strip(),), parts=tuple(_words(inside)), quoted=True))
+            phrase = " ".join(fold(inside).split()[:LONGEST_PHRASE])
+            terms.append(Term(inside.strip(), (phrase,), parts=tuple(_words(inside)), quoted=True))
         at = quote.end()
     terms += _words(text[at:])
     terms = list({(term.phrases, term.quoted): term for term in terms}.values())
@@ -132,8 +135,7 @@ def _trimmed(raw: str) -> str:
 
 def _term(word: str, prefix: bool) -> Term:
     shown = "".join(word.split()) if _SPACELESS_RUN.search(word) else word
-    long = [piece[:LONGEST_WORD] for piece in word.split()]
-    word = " ".join(long)
+    word = " ".join(piece[:LONGEST_WORD] for piece in word.split()[:LONGEST_PHRASE])
     parts = tuple(_parts(word))
     if is_marked(word):
         loose = () if word.endswith(("++", "#")) else (Term(word, (word,)),)

@@ -23,7 +23,7 @@ _LANGUAGES = {
         etwas euch für hab habe haben hat hatte hatten hier ich ihm ihn ihr ihre im in ist ja jetzt kann
         kein keine können mal man mein meine mich mir mit nach nicht noch nun nur ob oder ohne schon sein
         seine sich sie sind so über um und uns unser unsere unter vom von vor war waren warum was wegen weil
-        wenn wer werden wie wieder wir wird wo wollte wurde zu zum zur welche welcher welches worüber gesagt
+        wenn wer werden wie wieder wir wird wann wo wollte wurde zu zum zur welche welcher welches worüber gesagt
         gesprochen""",
     "fr": """a ai au aux avec avons avez avait c'est ce ces cet cette comme comment dans de des dit donc du elle
         elles en es est et eu il ils j'ai je la le les leur lui ma mais me mes moi mon ne nos notre nous on
