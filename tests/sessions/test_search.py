@@ -65,6 +65,15 @@ def test_the_exact_text_is_first(history: History, say: Callable[..., int]) -> N
     assert history.search("release notes 2.1").results[0].why == "as typed"
 
 
+def test_the_exact_text_is_first_among_very_many(history: History, say: Callable[..., int]) -> None:
+    exact = say("in the long run the release was followed by notes on release notes 2.1 and then by more of them")
+    history.record_many(
+        history.open(key="other").id,
+        [NewMessage("user", f"notes 2.1, release {number}", USER) for number in range(600)],
+    )
+    assert ids(history, "release notes 2.1")[0] == exact
+
+
 def test_an_issue_number_is_not_lost_among_numbers(history: History, say: Callable[..., int]) -> None:
     for number in range(100):
         say(f"it costs 123 euros, offer {number}", key=f"offer {number}")

@@ -14,7 +14,7 @@ from typing import Any
 
 from vademecum.model import Actor
 from vademecum.search.prepare import prepare
-from vademecum.search.query import Query, Term, literal, read
+from vademecum.search.query import LONGEST_PHRASE, Query, Term, literal, read
 from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, weight
 from vademecum.search.snippet import snippet
 from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
@@ -24,6 +24,8 @@ from vademecum.store.message_index import Filter, Found, MessageIndex, owner_tok
 
 MOST_RANKED = 12_000
 """Matches that the index may rank for one query; beyond, the rarest terms or the newest messages stand for all."""
+MOST_HITS = 1_000
+"""Hits that one answer can have."""
 CANDIDATES = 100
 _WINDOWED = 40  # candidates whose neighbours are read
 _WINDOW = (2, 2)  # neighbours before and after
@@ -87,6 +89,7 @@ class _Search:
 
     def answer(self, limit: int, order: Order) -> SearchAnswer:
         plan = self._plan
+        limit = max(1, min(limit, MOST_HITS))
         for term in plan.query.content or plan.query.terms:
             self._resolve(term)
         size = self._index.size
@@ -96,7 +99,7 @@ class _Search:
         if not ids and (plain := plan.query.text.strip()):
             ids = self._index.holding(plain[:200], limit, _LOOKED_THROUGH)
             self._as_it_stands = bool(ids)
-        ranked = self._as_quoted(self._rank(ids, reader))
+        ranked = self._as_quoted(self._rank(ids, reader, beside_too=order != "newest"))
         if order == "newest":
             ranked.sort(key=lambda one: (one.found.time, one.found.id), reverse=True)
         elif ranked:
@@ -160,9 +163,12 @@ class _Search:
         together = " AND ".join(term.match for term, _ in terms)
         total = sum(count for _, count in terms)
         alone = len(terms) == 1 and len(self._words(terms[0][0].phrases[0])) == 1
-        few = max(30, 2 * limit) if alone else CANDIDATES
+        few = max(30 if alone else CANDIDATES, 2 * limit)
         fetch = self._index.best if few < total <= MOST_RANKED else self._index.newest
         ids = fetch(together, few)
+        if len(ids) == few and len(terms) > 1:  # so many that the exact text may not be among them
+            words = self._plan.query.literal.split()[:LONGEST_PHRASE]
+            ids += self._index.newest(Term("", (" ".join(words),)).match, limit)
         titled = self._titled(terms)
         if len(terms) > 1 and len(ids) < limit:
             ids += self._any(terms)
@@ -225,7 +231,7 @@ class _Search:
 
     # --- in which order
 
-    def _rank(self, ids: Sequence[int], reader: Reader) -> list[_Candidate]:
+    def _rank(self, ids: Sequence[int], reader: Reader, *, beside_too: bool) -> list[_Candidate]:
         titles: dict[str, Reading] = {}
         ranked: list[_Candidate] = []
         for found in self._index.fetch(ids):
@@ -235,7 +241,7 @@ class _Search:
             ranked.append(one)
             one.score = self._score(one, reader)
         ranked.sort(key=_place)
-        if len(self._plan.terms) > 1:
+        if beside_too and len(self._plan.terms) > 1:
             known = {one.found.id: one.reading for one in ranked}
             for one in ranked[:_WINDOWED]:
                 self._look_beside(one, reader, known)
