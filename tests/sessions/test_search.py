@@ -297,6 +297,18 @@ def test_what_was_said_is_found_by_its_own_words(history: History, said: str) ->
     assert found == [id_]
 
 
+def test_megabytes_of_tool_output_are_searched_in_a_moment(history: History) -> None:
+    session = history.open()
+    output = "".join(f"line {number} with some ordinary wörds of output\n" for number in range(20_000))
+    new = [NewMessage("tool", f"{output}{number} Quokka 数据 at the end", USER, tool="shell") for number in range(8)]
+    history.record_many(session.id, new)
+    start = time.process_time()
+    for query in ("quokka", '"quokka 数据"', "ordinary quokka line 7 of output"):
+        hit = history.search(query).results[0]
+    assert "Quokka" in hit.snippet
+    assert time.process_time() - start < 2
+
+
 def test_searching_much_history_takes_no_long_time(db: Database) -> None:
     history = History(db, Actor())
     for _ in range(10):

@@ -140,7 +140,7 @@ LONG = st.text(min_size=1, max_size=30).map(lambda text: f"pelican {text} " * 40
 
 
 @given(st.lists(LONG, min_size=1, max_size=12), st.sampled_from(["user", "assistant", "tool"]))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_answer_is_over_the_budget(history: History, texts: list[str], role: str) -> None:
     session = history.open(title=texts[0], channel="c" * 500)
     history.record_many(session.id, [NewMessage(role, text, USER) for text in texts * 5])  # type: ignore[arg-type]

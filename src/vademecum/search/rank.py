@@ -71,7 +71,7 @@ class Reader:
 
     def read(self, text: str) -> Reading:
         """Which terms stand in `text`, and how strongly for its length."""
-        plain = literal(text)
+        plain = comparable(text)
         exact = _stands(self._typed, plain) if self._typed else False
         if len(text) > _LONG:
             return Reading([self._loosely(one, plain) for one in self._wanted], exact)
@@ -119,6 +119,11 @@ class Reader:
         surfaces = [literal(phrase) for phrase in one.term.phrases]
         stems = [sequence[0] for sequence in one.sequences if len(sequence) == 1]
         return 0.6 if any(text and text in plain for text in (*surfaces, *stems)) else 0.0
+
+
+def comparable(text: str) -> str:
+    """`literal(text)`, or for a long one only its lower case: a megabyte of tool output must not cost its folding."""
+    return literal(text) if len(text) <= _LONG else text.lower()
 
 
 def beside(around: Sequence[tuple[int, Reading]]) -> list[float]:

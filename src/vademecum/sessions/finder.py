@@ -15,7 +15,7 @@ from typing import Any
 from vademecum.model import Actor
 from vademecum.search.prepare import prepare
 from vademecum.search.query import LONGEST_PHRASE, Query, Term, literal, read
-from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, weight
+from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, comparable, weight
 from vademecum.search.snippet import snippet
 from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
 from vademecum.sessions.types import Order, SearchAnswer, SessionHit
@@ -256,7 +256,7 @@ class _Search:
         exact = [
             one
             for one in ranked
-            if all(words in literal(_text(one.found)) or words in literal(one.found.title) for words in quoted)
+            if all(words in comparable(_text(one.found)) or words in literal(one.found.title) for words in quoted)
         ]
         if ranked and not exact:
             self._plan.notes.append("The quoted words stand nowhere exactly as typed")
