@@ -220,7 +220,7 @@ class _Search:
         if not terms:
             return []
         together = " AND ".join(term.match for term, _ in terms)
-        few = max(limit, 30)
+        few = limit + 10  # some may fall out when quoted words are compared by their letters
         if terms[0][1] <= _SPREAD:
             ids = self._index.latest(together, few)
         else:

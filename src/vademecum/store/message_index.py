@@ -21,6 +21,7 @@ from vademecum.store.connection import Database, Value
 # CROSS fixes the order of the loops: index, message, session; the planner would start with all of the sessions.
 _JOIN = "message_text t CROSS JOIN messages m ON m.id = t.rowid CROSS JOIN sessions s ON s.n = m.session"
 _COUNTED = 2_000  # messages of the actor that are counted before their number is estimated
+_PAGE = 20  # sessions that are fetched at a time
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M*"]
 
 
@@ -151,21 +152,27 @@ class MessageIndex:
         Stops when no later session can have a later message, or after so many sessions.
         """
         found: list[tuple[int, int]] = []
-        for n, last_at, first, last in self._db.all(
-            "SELECT s.n, s.last_at, (SELECT min(id) FROM messages WHERE session = s.n), (SELECT max(id) FROM messages"
-            " WHERE session = s.n) FROM sessions s WHERE s.agent = :agent AND s.user = :user"
-            " ORDER BY s.last_at DESC LIMIT :sessions",
-            {**self._values, "sessions": sessions},
-        ):
-            if len(found) >= limit and sorted(found, reverse=True)[limit - 1][0] >= last_at:
-                break
-            rows = self._db.all(
-                f"SELECT m.time, m.id FROM {_JOIN} WHERE t.message_text MATCH :match AND t.rowid BETWEEN :first AND"
-                f" :last AND m.session = :n AND {self._where} ORDER BY t.rowid DESC LIMIT :limit",
-                {**self._bind(expression, limit), "first": first, "last": last, "n": n},
-            )
-            found += [(time, id_) for time, id_ in rows]
+        for offset in range(0, sessions, _PAGE):
+            for n, last_at, first, last in self._spoken_in(offset):
+                if len(found) >= limit and sorted(found, reverse=True)[limit - 1][0] >= last_at:
+                    return [id_ for _, id_ in sorted(found, reverse=True)[:limit]]
+                rows = self._db.all(
+                    f"SELECT m.time, m.id FROM {_JOIN} WHERE t.message_text MATCH :match AND t.rowid BETWEEN :first AND"
+                    f" :last AND m.session = :n AND {self._where} ORDER BY t.rowid DESC LIMIT :limit",
+                    {**self._bind(expression, limit), "first": first, "last": last, "n": n},
+                )
+                found += [(time, id_) for time, id_ in rows]
         return [id_ for _, id_ in sorted(found, reverse=True)[:limit]]
+
+    def _spoken_in(self, offset: int) -> list[tuple[int, int, int, int]]:
+        """A page of the actor's sessions, last spoken in first: number, last time, first and last message."""
+        rows = self._db.all(
+            "SELECT s.n, s.last_at, (SELECT min(id) FROM messages WHERE session = s.n),"
+            " (SELECT max(id) FROM messages WHERE session = s.n) FROM sessions s"
+            f" WHERE s.agent = :agent AND s.user = :user ORDER BY s.last_at DESC LIMIT {_PAGE} OFFSET :offset",
+            {**self._values, "offset": offset},
+        )
+        return [(n, last_at, first, last) for n, last_at, first, last in rows if first is not None]
 
     def best(self, expression: str, limit: int) -> list[int]:
         """Ids of matching messages by bm25. Walks through all matches: for expressions that are not too frequent."""
