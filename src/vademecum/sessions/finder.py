@@ -7,6 +7,7 @@ slips of the keyboard. Invariant: no query raises, and an answer always says how
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ _COUNTED = 1_000  # matches that are counted exactly before the rest is estimate
 _SPREAD = 5_000  # matches of one term that are looked through for neighbours of another
 _SESSIONS = 300  # sessions that are looked into, one by one, for the latest of very many matches
 _LOOKED_THROUGH = 5_000  # messages that are looked through, letter by letter, when the index has nothing
+_TITLES = 5  # sessions that come in by their title, for all words, for two, or for one of the rarest
 _NEAR = 12  # distance of ids in which messages may be neighbours
 _TOOL = 0.75  # what a hit in tool output is worth against one in what people and the assistant said
 _PIECE = 0.3  # the score of a hit that was found as a piece of text
@@ -209,11 +211,13 @@ class _Search:
 
     def _titled(self, terms: Sequence[tuple[Term, int]]) -> list[int]:
         """The first message of each session whose title has the query."""
-        together = " AND ".join(term.match for term, _ in terms)
-        sessions = self._index.titled(together, 5)
-        if not sessions and len(terms) > 1:
-            sessions = self._index.titled(" OR ".join(term.match for term, _ in terms), 5)
-        return [first for session in sessions if (first := self._index.opening(session)) is not None]
+        some = [term.match for term, _ in terms[:3]]
+        pairs = itertools.combinations(some, 2) if len(terms) > 2 else ()
+        sessions: list[int] = []
+        for together in ([term.match for term, _ in terms], *pairs, *([one] for one in some)):
+            if len(sessions) < _TITLES:
+                sessions += self._index.titled(" AND ".join(together), _TITLES)
+        return [first for session in dict.fromkeys(sessions) if (first := self._index.opening(session)) is not None]
 
     def _newest(self, limit: int) -> list[int]:
         terms = self._plan.rarest_first
