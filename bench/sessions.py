@@ -64,21 +64,32 @@ def row(name: str, taken: Taken, target: float | None, unit: str = "ms") -> None
 HUNDREDTH = 1_000
 
 
-def fill(history: History, count: int, words: list[str], weights: list[float], rng: random.Random) -> tuple[Taken, int]:
+def fill(
+    history: History, db: Database, count: int, words: list[str], weights: list[float], rng: random.Random
+) -> tuple[Taken, int]:
     """Insert and return the time spent in recording, and the bytes of text."""
     wall, processor, size, number = 0.0, 0.0, 0, 0
     while number < count:
-        session = history.open(title=" ".join(rng.choices(words, k=3)))
-        take = min(BATCH if number % 5_000 == 0 else PER_SESSION, count - number)
+        take = min(BATCH, count - number)
         texts = [text(number + i, words, weights, rng) for i in range(take)]
         size += sum(len(one.encode()) for one in texts)
-        batch = [
-            NewMessage("user" if i % 2 else "assistant", one, Origin.user() if i % 2 else Origin.assistant())
-            for i, one in enumerate(texts)
-        ]
-        taken = once(partial(history.record_many, session.id, batch))
+        taken = once(partial(batch, history, db, texts, " ".join(rng.choices(words, k=3))))
         wall, processor, number = wall + taken[0], processor + taken[1], number + take
     return (wall, processor), size
+
+
+def batch(history: History, db: Database, texts: list[str], title: str) -> None:
+    """What an import does: sessions of 50 messages, twenty of them in one transaction."""
+    with db.atomic():
+        for start in range(0, len(texts), PER_SESSION):
+            session = history.open(title=f"{title} {start}")
+            history.record_many(
+                session.id,
+                [
+                    NewMessage("user" if i % 2 else "assistant", one, Origin.user() if i % 2 else Origin.assistant())
+                    for i, one in enumerate(texts[start : start + PER_SESSION])
+                ],
+            )
 
 
 def mixed(words: list[str], count: int, rng: random.Random) -> list[str]:
@@ -121,10 +132,10 @@ def main() -> None:
         db = Database(Path(folder) / "state.db")
         migrate(db)
         history = History(db, Actor())
-        spent, size = fill(history, given.messages, words, weights, rng)
+        spent, size = fill(history, db, given.messages, words, weights, rng)
         each = (spent[0] / given.messages, spent[1] / given.messages)
         for other in range(1, given.users):
-            size += fill(History(db, Actor(user=f"u{other}")), given.messages // 10, words, weights, rng)[1]
+            size += fill(History(db, Actor(user=f"u{other}")), db, given.messages // 10, words, weights, rng)[1]
         report(history, given.messages, each, size, db, mixed(words, given.messages, rng))
         db.close()
 

@@ -113,7 +113,7 @@ class MessageIndex:
         elif self._owner is None:
             row = self._db.one("SELECT 1, max(id) FROM messages")
         else:
-            end = "(SELECT rowid FROM message_text WHERE message_text MATCH :match AND rowid > 0 ORDER BY rowid {} LIMIT 1)"
+            end = "(SELECT rowid FROM message_text(:match) WHERE rowid > 0 ORDER BY rowid {} LIMIT 1)"
             row = self._db.one(f"SELECT {end.format('ASC')}, {end.format('DESC')}", {"match": f'"{self._owner}"'})
         return (1, 0) if row is None or row[1] is None else (row[0], row[1])
 
