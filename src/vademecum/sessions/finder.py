@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from vademecum.model import Actor
-from vademecum.search.prepare import prepare
 from vademecum.search.query import LONGEST_PHRASE, Query, Term, literal, read
 from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, comparable, weight
 from vademecum.search.snippet import snippet
 from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
+from vademecum.sessions.indexing import searchable
 from vademecum.sessions.types import Order, SearchAnswer, SessionHit
 from vademecum.store import Database
-from vademecum.store.message_index import Filter, Found, MessageIndex, owner_token, tokenizer
+from vademecum.store.message_index import Filter, Found, MessageIndex, tokenizer
 
 MOST_RANKED = 12_000
 """Matches that the index may rank for one query; beyond, the rarest terms or the newest messages stand for all."""
@@ -63,21 +62,9 @@ class _Candidate:
     score: float
 
 
-class Finder:
-    """Searches for one actor. Stateless between calls."""
-
-    def __init__(self, db: Database, actor: Actor) -> None:
-        self._db = db
-        self._actor = actor
-        self._owner = owner_token(actor)
-
-    def index_text(self, text: str) -> str:
-        """What goes into the index for a message or a title."""
-        return f"{prepare(text)}\n{self._owner}"
-
-    def search(self, text: str, *, limit: int, order: Order, only: Filter) -> SearchAnswer:
-        """Hits for `text`, at most `limit`."""
-        return _Search(self._db, self._actor, read(text), only).answer(limit, order)
+def find(db: Database, actor: Actor, text: str, *, limit: int, order: Order, only: Filter) -> SearchAnswer:
+    """Hits for `text` among what the actor may see, at most `limit`."""
+    return _Search(db, actor, read(text), only).answer(limit, order)
 
 
 class _Search:
@@ -341,16 +328,6 @@ class _Search:
                 " fewer words, a name or a file that was mentioned, or leave out filters"
             )
         return ". ".join(said) + ("." if said else "")
-
-
-def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
-    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them.
-
-    A search is not found by its own words, so calls of the search tool are left out.
-    """
-    shown = [call for call in calls or () if call.get("name") != "session_search"]
-    said = [{key: part for key, part in call.items() if key != "answer"} for call in shown]
-    return f"{content}\n{json.dumps(said, ensure_ascii=False)}" if said else content
 
 
 def _text(found: Found) -> str:

@@ -7,6 +7,7 @@ speed only; agent and user are joined in every query that returns a row.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class Found:
 _FOUND = "m.id, m.session, s.id, s.title, m.time, m.role, m.content, m.tool, m.calls"
 
 
+@functools.cache
 def owner_token(actor: Actor) -> str:
     """The word that stands in the index entry of each of the actor's messages; no text can hold it."""
     return "\uf8ff" + hashlib.sha256(f"{actor.agent}\0{actor.user}".encode()).hexdigest()[:8]
