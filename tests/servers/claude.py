@@ -50,6 +50,10 @@ class Transcript:
         with self.path.open("ab") as stream:
             stream.write(text if isinstance(text, bytes) else text.encode())
 
+    def raw_first(self, text: bytes) -> None:
+        """Write the file anew with `text` before what it held."""
+        self.path.write_bytes(text + self.path.read_bytes())
+
     def user(self, text: str, **more: Any) -> str:
         """What the person typed."""
         return self.line("user", message={"role": "user", "content": text}, **more)
