@@ -148,7 +148,8 @@ class Client:
 
     def turn(self, prompt: str, answer: str) -> None:
         """One turn: the prompt with its hook, the lines, the stop hook."""
-        self.hook("user-prompt", prompt=prompt)
-        self.transcript.user(prompt)
+        name = str(uuid.uuid4())
+        self.hook("user-prompt", prompt=prompt, prompt_id=name)
+        self.transcript.user(prompt, promptId=name)
         self.transcript.assistant(answer)
         self.hook("stop", stop_hook_active=False)
