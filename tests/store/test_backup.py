@@ -24,6 +24,7 @@ from vademecum.home import Home
 from vademecum.store import Database, migrate
 from vademecum.store.backup import backup, leftovers, remove_leftovers, restore, verify
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
+from vademecum.surfaces.cli import main
 
 CONFIG = Config()
 
@@ -405,6 +406,23 @@ def test_what_a_killed_process_left_is_found_and_removed_by_the_next_backup(
 
     assert leftovers(full, folder) == []
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_doctor_names_what_a_killed_restore_left_and_removes_it(
+    full: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(full.root))  # what others left in TMPDIR is not this test's
+    left = full.root.with_name(f"{full.root.name}.restoring-0a")
+    (left / "home").mkdir(parents=True)
+    left.with_name(f"{left.name}.lock").touch()
+
+    main(["--home", str(full.root), "doctor"])
+    assert str(left) in capsys.readouterr().out
+    assert left.is_dir()
+    main(["--home", str(full.root), "doctor", "--repair"])
+
+    assert f"Removed {left}" in capsys.readouterr().out
+    assert sorted(path.name for path in full.root.parent.iterdir()) == [full.root.name]
 
 
 def test_a_backup_into_the_home_does_not_hold_itself(full: Home) -> None:

@@ -200,7 +200,9 @@ def _holder(path: Path, start: int = 0) -> int:
 
 
 def _leftovers(app: App) -> Iterator[Finding]:
-    found = list(_left(app))
+    from vademecum.store.backup import leftovers as left_by_backups
+
+    found = [*_left(app), *left_by_backups(app.vm.home)]
     if found:
         said = f"Killed writers left {plural(len(found), 'file')}: {', '.join(str(path) for path in found[:5])}"
         yield Finding(
@@ -253,8 +255,12 @@ def _clients(app: App) -> Iterator[Finding]:
 
 
 def _repair(app: App) -> Iterator[Finding]:
+    from vademecum.store.backup import remove_leftovers
+
     for path in _left(app):
         path.unlink(missing_ok=True)
+        yield Finding("repair", "ok", f"Removed {path}.")
+    for path in remove_leftovers(app.vm.home):
         yield Finding("repair", "ok", f"Removed {path}.")
     for diagnosis in app.vm.memory.diagnose():
         if diagnosis.repairable:
