@@ -46,7 +46,7 @@ OUTSIDE = [Origin.tool("web_fetch", "https://example.org"), Origin.connector("ma
 
 @pytest.mark.parametrize("origin", INSIDE, ids=str)
 def test_untrusted_accepts_what_the_owner_and_the_assistant_write(gate: Gate, origin: Origin) -> None:
-    assert gate.admit(wants(origin=origin)) == Accepted()
+    assert isinstance(gate.admit(wants(origin=origin)), Accepted)
 
 
 @pytest.mark.parametrize("origin", OUTSIDE, ids=str)
@@ -59,7 +59,7 @@ def test_untrusted_stages_what_came_from_outside(gate: Gate, db: Database, origi
 
 @pytest.mark.parametrize("origin", [*INSIDE, *OUTSIDE], ids=str)
 def test_off_accepts_every_origin(make_gate: MakeGate, origin: Origin) -> None:
-    assert make_gate("off").admit(wants(origin=origin)) == Accepted()
+    assert isinstance(make_gate("off").admit(wants(origin=origin)), Accepted)
 
 
 @pytest.mark.parametrize("origin", [*INSIDE, *OUTSIDE], ids=str)
@@ -76,17 +76,17 @@ def test_an_unattended_replace_or_remove_always_waits(make_gate: MakeGate, appro
 
 
 def test_an_unattended_add_is_accepted(gate: Gate) -> None:
-    assert gate.admit(replace(wants(), unattended=True)) == Accepted()
+    assert isinstance(gate.admit(replace(wants(), unattended=True)), Accepted)
 
 
 @pytest.mark.parametrize("approval", ["off", "untrusted", "all"])
 def test_a_skill_waits_for_a_person_at_every_setting(make_gate: MakeGate, approval: str) -> None:
     assert isinstance(make_gate(approval).admit(replace(wants(), tier="skills")), Staged)
-    assert make_gate(approval).admit(replace(wants(origin=Origin.person()), tier="skills")) == Accepted()
+    assert isinstance(make_gate(approval).admit(replace(wants(origin=Origin.person()), tier="skills")), Accepted)
 
 
 def test_another_user_writes_to_a_store_of_their_own_and_proposes_to_shared_ones(gate: Gate) -> None:
-    assert gate.admit(wants(actor=BOB, target="user", origin=Origin.user("bob"))) == Accepted()
+    assert isinstance(gate.admit(wants(actor=BOB, target="user", origin=Origin.user("bob"))), Accepted)
     assert isinstance(gate.admit(wants(actor=BOB, target="memory", origin=Origin.user("bob"))), Staged)
     assert isinstance(gate.admit(replace(wants(actor=BOB), tier="notes", target="user")), Staged)
 
@@ -116,8 +116,8 @@ def test_a_hidden_character_in_the_target_is_refused(gate: Gate) -> None:
 
 
 def test_a_blocked_entry_can_be_removed_and_replaced(gate: Gate) -> None:
-    assert gate.admit(replace(wants(""), action="remove", before="h\u200bi")) == Accepted()
-    assert gate.admit(replace(wants("hi"), action="replace", before="h\u200bi")) == Accepted()
+    assert isinstance(gate.admit(replace(wants(""), action="remove", before="h\u200bi")), Accepted)
+    assert isinstance(gate.admit(replace(wants("hi"), action="replace", before="h\u200bi")), Accepted)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_blocked_entry_can_be_removed_and_replaced(gate: Gate) -> None:
     ],
 )
 def test_ordinary_facts_and_raw_structure_pass(gate: Gate, text: str) -> None:
-    assert gate.admit(wants(text)) == Accepted()
+    assert isinstance(gate.admit(wants(text)), Accepted)
     assert gate.inspect(text) == ()
 
 
@@ -155,7 +155,7 @@ def test_a_rejected_text_is_not_proposed_again(gate: Gate, db: Database) -> None
     with pytest.raises(RefusedError, match="not true"):
         gate.admit(wants(origin=OUTSIDE[1]))
     assert Proposals(db, OWNER).pending() == []
-    assert gate.admit(wants(origin=Origin.person())) == Accepted()
+    assert isinstance(gate.admit(wants(origin=Origin.person())), Accepted)
 
 
 def test_an_approved_text_can_be_proposed_again(gate: Gate, db: Database) -> None:

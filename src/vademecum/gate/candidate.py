@@ -68,8 +68,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The write may happen now. `findings` are worth a word and did not stop it."""
+    """The write may happen now, with exactly `text` (secrets in it are redacted). `findings` did not stop it."""
 
+    text: str
     findings: tuple[Finding, ...] = ()
 
 

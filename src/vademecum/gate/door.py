@@ -52,7 +52,7 @@ class Gate:
         if self._needs_person(candidate):
             proposals = Proposals(self._proposals.db, candidate.actor, self._clock)
             return Staged(proposals.add(candidate))
-        return Accepted()
+        return Accepted(candidate.text)
 
     def inspect(self, text: str) -> tuple[Finding, ...]:
         """What makes `text` unfit to be loaded into a prompt; () when nothing does. Cached by SHA-256."""
