@@ -35,10 +35,13 @@ class Rule:
 
 
 class Rulebook:
-    """The rules of one or more files, in order. Raises ValueError for a line that is none of the known forms."""
+    """The rules of one or more files, in order. `gap` is the pattern that a space in a pattern stands for.
 
-    def __init__(self, *files: Path) -> None:
-        self.rules: tuple[Rule, ...] = tuple(rule for file in files for rule in _read(file))
+    Raises ValueError for a line that is none of the known forms.
+    """
+
+    def __init__(self, *files: Path, gap: str = " ") -> None:
+        self.rules: tuple[Rule, ...] = tuple(rule for file in files for rule in _read(file, gap))
         self._words: dict[str, dict[str, list[int]]] = {}
         for index, rule in enumerate(self.rules):
             for word in rule.keywords:
@@ -76,7 +79,7 @@ class Rulebook:
                 yield start, end
 
 
-def _read(path: Path) -> Iterator[Rule]:
+def _read(path: Path, gap: str) -> Iterator[Rule]:
     known: dict[str, str] = {}
 
     def fill(text: str) -> str:
@@ -98,5 +101,5 @@ def _read(path: Path) -> Iterator[Rule]:
             tuple(word for word in words if not word.startswith("~")),
             tuple(re.compile(word[1:]) for word in words if word.startswith("~")),
             note,
-            fill(pattern),
+            fill(pattern).replace(" ", gap),
         )
