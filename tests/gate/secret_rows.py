@@ -1,4 +1,4 @@
-"""Made-up secrets of each kind, generated anew from a seed: none was ever real, and none stands in a file as a whole."""
+"""Made-up secrets of each kind, generated from a seed: none was ever real, and none stands in a file as a whole."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 _PASSES = 4  # folding can bring up characters that fold further; more than two passes were never seen to be needed
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _SPACE_LIKE = "\u115f\u1160\u3164\uffa0\u2800\u00a0"
 _LATIN = dict(
     zip(
@@ -29,9 +30,10 @@ _LOOKS = str.maketrans(
 )
 _OTHER_SCRIPT = re.compile(r"[\u0370-\u058f\u13a0-\u13ff]")
 _WORD = re.compile(r"[^\W_]+")
-_SET_APART = re.compile(r"(?<![^\W_])(?:[^\W_][ .\-_*|/]){3,}[^\W_](?![^\W_])")
+_SET_APART = re.compile(r"(?<![^\W_])(?:[^\W_][ .\-_*|/]){2,}[^\W_](?![^\W_])")
 _LEET = str.maketrans("0134578@$!", "oieastbasi")
 _LEET_WORD = re.compile(r"[a-z0-9@$!]{2,}")
+_WRAPPED = re.compile(r"(?<=\w)\n(?=\w)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){10,}")
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}[^\s%]{0,20}){3}")
@@ -72,26 +74,27 @@ def canonical(text: str) -> str:
 
 
 def scan_copies(text: str) -> tuple[str, ...]:
-    """What a scanner reads: the fold of `text`, that with figures read as letters, and the fold of what it packs."""
+    """What a scanner reads: the fold of `text`, that with figures read as letters, that without line
+    breaks in its sentences, that read backwards when it is written so, and the fold of what it packs."""
     fold = canonical(text)
     copies = [fold]
     read, changed = _LEET_WORD.subn(_letters, fold)
     if changed and read != fold:
         copies.append(read)
+    if _WRAPPED.search(fold):
+        copies.append(_WRAPPED.sub(" ", fold))
+    if "\u202e" in text:
+        copies.append(canonical(text[::-1]))
     copies += (canonical(packed) for packed in _unpacked(text))
     return tuple(dict.fromkeys(copies))
 
 
 def _folded(text: str) -> str:
     if text.isascii():
-        return "".join(char for char in text.lower() if char >= " " or char in "\n\t") if _control(text) else text.lower()
+        return _CONTROL.sub("", text.lower())
     plain = unicodedata.normalize("NFKD", text).translate(_FOLD).casefold()
     plain = unicodedata.normalize("NFKD", plain).translate(_FOLD)
     return _WORD.sub(_as_latin, plain) if _OTHER_SCRIPT.search(plain) else plain
-
-
-def _control(text: str) -> bool:
-    return not text.isprintable() and any(char < " " and char not in "\n\t" or char == "\x7f" for char in text)
 
 
 def _as_latin(word: re.Match[str]) -> str:

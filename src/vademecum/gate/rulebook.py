@@ -13,14 +13,23 @@ keyword stands for a space at its edge.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 _DEFINITION = re.compile(r"@([A-Z]+) = (.*)")
 _SIGNS = "_$~/=:-.0123456789xqz"
+_SHORT = 64  # bytes; were longer groups searched again, time would no longer be linear
 _USE = re.compile(r"\{([A-Z]+)\}")
+
+
+Judge = Callable[[int, int], tuple[int, int] | None]
+
+
+def accept(start: int, end: int) -> tuple[int, int]:
+    """The judge that takes every match as it is."""
+    return start, end
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +72,13 @@ class Rulebook:
         woken.update(index for probe, index in self._probes if probe.search(lowered))
         return [self.rules[index] for index in sorted(woken)]
 
-    def spans(self, rule: Rule, data: bytes) -> Iterator[tuple[int, int]]:
-        """Where `rule` matches `data` (UTF-8): byte offsets of group 1, or of the whole match when it has none."""
+    def spans(self, rule: Rule, data: bytes, judge: Judge = accept) -> Iterator[tuple[int, int]]:
+        """Where `rule` matches `data` (UTF-8): byte offsets of group 1 (of the match, when it has none), as `judge`
+        narrows them.
+
+        A short group 1 that the judge turns down is searched again, since it may itself begin a match: in `password is
+        password is x`.
+        """
         regex = self._compiled.get(rule.pattern)
         if regex is None:
             import re2  # only when a keyword was seen: 5 ms
@@ -73,10 +87,15 @@ class Rulebook:
             options.log_errors = False
             regex = self._compiled[rule.pattern] = cast("Any", re2).compile(rule.pattern.encode(), options)
         group = 1 if regex.groups else 0
-        for match in regex.finditer(data):
+        position = 0
+        while position <= len(data) and (match := regex.search(data, position)):
             start, end = match.span(group)
-            if start >= 0:
-                yield start, end
+            judged = judge(start, end) if start >= 0 else None
+            if judged:
+                yield judged
+            first, last = match.span()
+            again = not judged and first < start and end - start <= _SHORT
+            position = start if again else max(last, position + 1)
 
 
 def _read(path: Path, gap: str) -> Iterator[Rule]:

@@ -11,10 +11,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vademecum.gate.candidate import Finding
 from vademecum.gate.canonical import scan_copies
 from vademecum.gate.rulebook import Rulebook
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 RULES_VERSION = 1
 """Counts changes of the built-in rules: what was scanned under another number is scanned again."""
@@ -67,9 +71,11 @@ def scan(text: str, *, off: Iterable[str] = ()) -> tuple[Finding, ...]:
     for copy in scan_copies(text):
         for rule, refuse, matched in _matches(copy):
             if rule not in switched_off and (rule not in found or (refuse and not refuses(found[rule]))):
-                found[rule] = Finding(f"{rule}!" if refuse else rule, f"The text {_MESSAGES[rule]}.", _place(text, matched))
-    for name, scanner in _installed():
-        for finding in _run(name, scanner, text):
+                found[rule] = Finding(
+                    f"{rule}!" if refuse else rule, f"The text {_MESSAGES[rule]}.", _place(text, matched)
+                )
+    for point in _installed():
+        for finding in _run(point, text):
             if finding.rule not in switched_off:
                 found.setdefault(finding.rule, finding)
     return tuple(found.values())
@@ -95,41 +101,33 @@ def _place(text: str, matched: str) -> int:
     return max(0, text.lower().find(matched.strip()[:12]))
 
 
-def _run(name: str, scanner: Scanner, text: str) -> list[Finding]:
+def _run(point: EntryPoint, text: str) -> list[Finding]:
+    """What the scanner behind `point` finds; its failure, of whatever kind, is a finding."""
+    name = point.name
     try:
-        return [Finding(f"{name}:{finding.rule}", finding.message, finding.start) for finding in scanner(text)]
-    except Exception as error:
-        return [_failed(name, error)]
-
-
-def _failed(name: str, error: Exception) -> Finding:
-    return Finding(f"{name}:failed", f"The scanner {name} failed ({type(error).__name__}); the text is unscanned by it.")
+        return [Finding(f"{name}:{finding.rule}", finding.message, finding.start) for finding in _load(point)(text)]
+    except Exception as error:  # noqa: BLE001  a boundary to code of others
+        message = f"The scanner {name} failed ({type(error).__name__}), so that the text was not scanned by it."
+        return [Finding(f"{name}:failed", message)]
 
 
 @cache
-def _installed() -> tuple[tuple[str, Scanner], ...]:
-    """The scanners of other packages, loaded once, in the order of their names."""
+def _load(point: EntryPoint) -> Scanner:
+    return point.load()
+
+
+@cache
+def _installed() -> tuple[EntryPoint, ...]:
+    """The scanners of other packages, in the order of their names."""
     if not _any_declared():
         return ()
     from importlib.metadata import entry_points  # 30 ms; only when some package declares a scanner
 
-    return tuple((point.name, _loaded(point.load)) for point in sorted(entry_points(group=GROUP), key=lambda p: p.name))
-
-
-def _loaded(load: Callable[[], Scanner]) -> Scanner:
-    try:
-        return load()
-    except Exception as error:
-        failure = error
-
-        def broken(text: str) -> Iterable[Finding]:
-            raise failure
-
-        return broken
+    return tuple(sorted(entry_points(group=GROUP), key=lambda point: point.name))
 
 
 def _any_declared() -> bool:
-    """True when an installed package's metadata names the group; a look at the files, 10 times faster than parsing them."""
+    """True when an installed package's metadata names the group; looking is 10 times faster than parsing it."""
     for folder in map(Path, sys.path):
         for metadata in folder.glob("*.dist-info/entry_points.txt"):
             if f"[{GROUP}]" in metadata.read_text(encoding="utf-8", errors="replace"):

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 
 Part = tuple[int, int]
 Check = Callable[[str, str], Part | None]
@@ -23,7 +24,8 @@ _PLACEHOLDER = re.compile(
     |redacted|hidden|masked|undefined|process|config|settings|self|this|env|os|secrets|vars|github|github_token)
     (?:[-_. ].*)?
     |(?:pass(?:word|wd|phrase)?|pwd|secret|token|user|key|value|none|null|nil|true|false|string|str|bytes|int|test|todo
-    |foo|bar|baz|empty|required|optional|here|env|admin|username|changeme|example\w*|placeholder\w*|your\w+)\d{0,2}) \W* """
+    |foo|bar|baz|empty|required|optional|here|env|admin|username|changeme|example\w*|placeholder\w*|your\w+)\d{0,2}) \W*
+    """
 )
 _CODE = re.compile(r"[(){}<>\[\]|\\]|::|^\$|^process\.|^os\.|^self\.|->")
 _PATH = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|~?/|\.{1,2}/|[A-Za-z]:\\|\w+@\w+[.:]|@[\w-]+/)")
@@ -31,19 +33,26 @@ _FILE = re.compile(r"^[\w~./-]+\.[a-z]{2,5}\d?$")
 _UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _HEX = re.compile(r"^(?:[0-9a-f]{32,128}|[0-9A-F]{32,128})$")
 _NUMBERS = re.compile(r"^[\d.,:/+%-]+\W*$")
-_UNITS = re.compile(r"(?i)^\d+[-+]?(?:th|st|nd|rd|chars?|characters?|digits?|days?|hours?|mins?|minutes?|months?|weeks?|"
-                    r"years?|bits?|bytes?|x|k|mb|gb|px|ms|s|min|h|d|w|m|y|factor|zeichen)?[.,;!]?$")  # fmt: skip
+_UNITS = re.compile(
+    r"(?i)^\d+[-+]?(?:th|st|nd|rd|chars?|characters?|digits?|days?|hours?|mins?|minutes?|months?|weeks?|years?|bits?|"
+    r"bytes?|x|k|mb|gb|px|ms|s|min|h|d|w|m|y|factor|zeichen)?[.,;!]?$"
+)
 _TERMS = re.compile(
     r"(?i)^(?:1password|oauth2?(?:\.0)?|sha-?\d+|md5|md4|bcrypt2?\w?|pbkdf2|argon2\w*|scrypt|base\d\d|aes-?\d+|rsa-?\d+|"
     r"ed25519|id_\w+|ssh-\w+|utf-?8|sso|2fa|mfa|totp|v?\d+(?:\.\d+)+\w*|v\d+|step\d+|s3|ec2|k8s|p@ssword|http2?|ipv\d|"
     r"win\d+|windows\d+|python\d*|web3|x\.?509|n/a|tl;dr|e\.g\.?|i\.e\.?|and/or|wpa\d?|keepass\w*|bitwarden\w*)$"
 )
 _ABOUT = frozenset(
-    "manager managers policy policies file files store storage vault reset length hint field box form prompt minimum "
-    "rule rules database generator hash hashing hashes must should rotation column table check strength protect "
-    "protected safe tool app extension plugin module function flow page screen endpoint dialog requirement "
-    "requirements expiry expiration authentication verwaltung tresor richtlinie gestionnaire gestor менеджер "
-    "passwortmanager passwortrichtlinie wachtwoordmanager".split()
+    re.findall(
+        r"\w+",
+        """
+        manager managers policy policies file files store storage vault reset length hint field box form prompt minimum
+        rule rules database generator hash hashing hashes must should rotation column table check strength protect
+        protected safe tool app extension plugin module function flow page screen endpoint dialog requirement
+        requirements expiry expiration authentication verwaltung tresor richtlinie passwortmanager passwortrichtlinie
+        gestionnaire gestor менеджер wachtwoordmanager
+        """,
+    )
 )
 _ABOUT_CJK = ("管理", "策略", "长度")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -57,6 +66,9 @@ _PLAIN, _SAID = re.compile(r"[a-z]{6,20}"), re.compile(r"(?i)\bpass\w+ is (?:now
 _SOME_DIGITS = re.compile(r"\d{4,12}")
 _NUMBERED_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)*[-_]?\d{1,3}")
 _RARE_SIGN, _HARD_SIGN = re.compile(r"[=?~_.+]"), re.compile(r"[!@#$%^&*]")
+_KEY_LINES = re.compile(
+    rb"(?:(?:\s|\\[rn]){0,4}[A-Za-z0-9+/=:, -]{16,200}){0,400}(?:(?:\s|\\[rn]){1,2}[A-Za-z0-9+/=]{1,76}=)?"
+)
 _TRAILING = ".,;:!?)]}>'\"`“”„«»」』’‘"
 _QUOTES = "\"'`“”„«»‘’「『」』"
 
@@ -90,7 +102,7 @@ def _random_run(run: str) -> bool:
     present = set(kinds)
     if "d" not in present or len(present) == 1 or entropy(run) < 2.8:
         return False
-    changes = sum(left != right for left, right in zip(kinds, kinds[1:], strict=False)) / (len(run) - 1)
+    changes = sum(left != right for left, right in pairwise(kinds)) / (len(run) - 1)
     if len(present) == 3:
         return changes >= 0.4 or (changes >= 0.3 and kinds.count("d") * 6 >= len(run))
     return changes >= (0.1 if "u" in present else 0.22)
@@ -111,7 +123,7 @@ def _ordinary(value: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(value) or _CODE.search(value) or _PATH.match(value) or _FILE.match(value))
 
 
-def random_value(value: str, before: str = "") -> Part | None:
+def random_value(value: str, _before: str = "") -> Part | None:
     """A generated value: behind a name like `api key`, at least 12 characters."""
     start, end = _whole(value)
     core = value[start:end]
@@ -120,7 +132,7 @@ def random_value(value: str, before: str = "") -> Part | None:
     return start, end
 
 
-def env_value(value: str, before: str = "") -> Part | None:
+def env_value(value: str, _before: str = "") -> Part | None:
     """The value of a variable whose name says secret: generated, or at least of three kinds of character."""
     start, end = _whole(value)
     core = value[start:end]
@@ -129,7 +141,7 @@ def env_value(value: str, before: str = "") -> Part | None:
     return (start, end) if looks_random(core) or (_kinds(core) >= 3 and not _words(core)) else None
 
 
-def mixed(value: str, before: str = "") -> Part | None:
+def mixed(value: str, _before: str = "") -> Part | None:
     """Base64 of random bytes: both cases and digits."""
     kinds = {char.isupper() for char in value if char.isalpha()}
     enough = len(kinds) == 2 and any(char.isdigit() for char in value) and entropy(value) >= 3.8
@@ -153,7 +165,7 @@ def _strong(core: str) -> bool:
     return (len(core) < 9 or "-" in core or not _NUMBERED_WORD.fullmatch(core)) and not _ordinary(core)
 
 
-def strong_password(value: str, before: str = "") -> Part | None:
+def strong_password(value: str, _before: str = "") -> Part | None:
     """A password with no `is` before it: only what cannot be a word."""
     start, end = _whole_password(value)
     core = value[start:end]
@@ -189,7 +201,7 @@ def _whole_password(value: str) -> Part:
     return start, end
 
 
-def assigned_password(value: str, before: str = "") -> Part | None:
+def assigned_password(value: str, _before: str = "") -> Part | None:
     """What stands after `password:` or `password=`."""
     start, end = _whole_password(value)
     core = value[start:end]
@@ -200,32 +212,32 @@ def assigned_password(value: str, before: str = "") -> Part | None:
     return (start, end) if strong or (quoted and len(core) >= 6 and " " not in core) else None
 
 
-def env_password(value: str, before: str = "") -> Part | None:
+def env_password(value: str, _before: str = "") -> Part | None:
     """The value of `DB_PASSWORD=`: anything that is no placeholder, path or code."""
     start, end = _whole_password(value)
     core = value[start:end]
     return None if len(core) < 4 or _ordinary(core) else (start, end)
 
 
-def url_password(value: str, before: str = "") -> Part | None:
+def url_password(value: str, _before: str = "") -> Part | None:
     """The password of `scheme://user:password@host`."""
     plain = re.fullmatch(r"(?i)pass(?:word|wd)?|pwd|x+|\*+|\.+|…|<.*|\$.*|\{.*|%\w+%|\[.*|your.*|pw", value)
-    return None if plain or value.isdigit() and len(value) < 4 else (0, len(value))
+    return None if plain or (value.isdigit() and len(value) < 4) else (0, len(value))
 
 
-def url_value(value: str, before: str = "") -> Part | None:
+def url_value(value: str, _before: str = "") -> Part | None:
     """The value of a parameter of a URL whose name says secret."""
     return (0, len(value)) if not _ordinary(value) and (looks_random(value) or mixed(value)) else None
 
 
-def argument(value: str, before: str = "") -> Part | None:
+def argument(value: str, _before: str = "") -> Part | None:
     """A password that is given to a command."""
     start, end = _whole(value)
     core = value[start:end]
     return None if len(core) < 4 or _PLACEHOLDER.fullmatch(core) or core.startswith(("-", "$", "<")) else (start, end)
 
 
-def header_token(value: str, before: str = "") -> Part | None:
+def header_token(value: str, _before: str = "") -> Part | None:
     """What stands after `Bearer` or in a header for authorization."""
     start, end = _whole(value)
     core = value[start:end]
@@ -234,7 +246,7 @@ def header_token(value: str, before: str = "") -> Part | None:
     return (start, end) if looks_random(core) or (_kinds(core) >= 2 and len(core) >= 12 and not _words(core)) else None
 
 
-def basic_auth(value: str, before: str = "") -> Part | None:
+def basic_auth(value: str, _before: str = "") -> Part | None:
     """Base64 of `user:password`."""
     try:
         plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
@@ -243,14 +255,14 @@ def basic_auth(value: str, before: str = "") -> Part | None:
     return (0, len(value)) if ":" in plain and plain.isprintable() else None
 
 
-def base32(value: str, before: str = "") -> Part | None:
+def base32(value: str, _before: str = "") -> Part | None:
     """The seed of a one-time password."""
     bare = value.replace(" ", "")
     made = len(bare) >= 16 and (any(char.isdigit() for char in bare) or entropy(bare) >= 3.2)
     return (0, len(value)) if made else None
 
 
-def seed_words(value: str, before: str = "") -> Part | None:
+def seed_words(value: str, _before: str = "") -> Part | None:
     """12 to 24 words of a wallet: no word of a sentence among them."""
     words = re.split(r"[ ,]+", value.lower())
     common = {"the", "and", "that", "with", "are", "for", "was", "you", "your", "not", "this", "must", "have", "from"}
@@ -261,11 +273,13 @@ def printable_password(value: str, before: str = "") -> Part | None:
     """A password in Chinese, Japanese or Korean text: the run of ASCII behind `密码是`."""
     start, end = _whole_password(value)
     core = value[start:end]
-    good = len(core) >= 4 and (_strong(core) or core.isdigit() or _kinds(core) >= 2) and not _PLACEHOLDER.fullmatch(core)
+    good = (
+        len(core) >= 4 and (_strong(core) or core.isdigit() or _kinds(core) >= 2) and not _PLACEHOLDER.fullmatch(core)
+    )
     return (start, end) if good and not _TERMS.match(core) and not _about_passwords(before) else None
 
 
-def card(value: str, before: str = "") -> Part | None:
+def card(value: str, _before: str = "") -> Part | None:
     """A payment card: brand by its first digits and length, Luhn's check digit, usual grouping."""
     digits = re.sub(r"[ -]", "", value)
     if not re.fullmatch(r"\d+(?:([ -])\d+(?:\1\d+)*)?", value) or len(set(digits)) < 4:
@@ -299,7 +313,7 @@ _IBAN_LENGTHS = {
 }  # fmt: skip
 
 
-def iban(value: str, before: str = "") -> Part | None:
+def iban(value: str, _before: str = "") -> Part | None:
     """An international account number: the country's length, and ISO 7064 mod 97 = 1."""
     length = next((size for size, countries in _IBAN_LENGTHS.items() if value[:2].upper() in countries), 0)
     bare = re.sub(r"[ -]", "", value).upper()[:length]
@@ -321,12 +335,14 @@ def private_key_end(data: bytes, start: int) -> int:
     if (end := data.find(b"-----END", start, limit)) >= 0:
         close = data.find(b"-----", end + 8, end + 80)
         return close + 5 if close >= 0 else end + 8
-    body = re.compile(rb"(?:(?:\s|\\[rn]){0,4}[A-Za-z0-9+/=:, -]{16,200}){0,400}(?:(?:\s|\\[rn]){1,2}[A-Za-z0-9+/=]{1,76}=)?")
+    body = re.compile(
+        rb"(?:(?:\s|\\[rn]){0,4}[A-Za-z0-9+/=:, -]{16,200}){0,400}(?:(?:\s|\\[rn]){1,2}[A-Za-z0-9+/=]{1,76}=)?"
+    )
     match = body.match(data, start, limit)
     return match.end() if match else start
 
 
-def _digits(value: str, before: str = "") -> Part | None:
+def _digits(value: str, _before: str = "") -> Part | None:
     return 0, len(value)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from vademecum.gate.rulebook import Rule, Rulebook
+from vademecum.gate.rulebook import Judge, Rule, Rulebook
 from vademecum.gate.secret_checks import CHECKS, entropy, private_key_end
 
 ROUNDS = 8
@@ -52,7 +52,8 @@ def find_secrets(text: str, *, off: Collection[str] = (), allow: Collection[str]
     """The secrets in `text`, in order, none overlapping another.
 
     `off` names rules that are not applied; `allow` holds values that are not secrets although they look like one.
-    What overlaps is one finding, named after the longest (of equals, after the first in the file). Takes time linear in the text.
+    What overlaps is one finding, named after the longest (of equals, after the first in the file).
+    Takes time linear in the text.
     """
     rules = [rule for rule in _book().awake(text.lower()) if rule.name not in off]
     if not rules:
@@ -63,8 +64,8 @@ def find_secrets(text: str, *, off: Collection[str] = (), allow: Collection[str]
         taken[mark.start() : mark.end()] = bytes([_MARKED]) * (mark.end() - mark.start())
     found: list[tuple[int, int, int, str]] = []
     for order, rule in enumerate(rules):
-        for start, end in _matches(rule, data, taken):
-            if not allow or data[start:end].decode("utf-8", "replace") not in allow:
+        for start, end in _book().spans(rule, data, _judge(rule, data, taken)):
+            if 0 in taken[start:end] and (not allow or data[start:end].decode("utf-8", "replace") not in allow):
                 found.append((start, end, order, rule.name))
                 taken[start:end] = bytes([_FOUND]) * (end - start)
     return tuple(_in_characters(_merged(sorted(found)), data))
@@ -98,31 +99,32 @@ def redact(
     return text, tuple(replaced)
 
 
-def _matches(rule: Rule, data: bytes, taken: bytearray) -> Iterator[tuple[int, int]]:
-    """Where `rule` finds a value that its check agrees with, in bytes.
+def _judge(rule: Rule, data: bytes, taken: bytearray) -> Judge:
+    """What tells whether a value that `rule` found is a secret.
 
-    A value that touches a mark is none, and one that lies in what was found already is not judged again.
+    A value that touches a mark is none; one that lies in what was found already is not judged again.
     """
     least = float(rule.note[1:]) if rule.note[0] == "e" and rule.note[1:].isdigit() else None
     check = CHECKS.get(rule.note)
-    reached = 0
-    for start, end in _book().spans(rule, data):
+
+    def judge(start: int, end: int) -> tuple[int, int] | None:
         around = taken[start:end]
-        if _MARKED in around or 0 not in around or start < reached:
-            continue
+        if _MARKED in around:
+            return None
+        if 0 not in around or rule.note == "-":
+            return start, end
         if rule.note == "pem":
-            reached = private_key_end(data, end)
-            yield start, reached
-            continue
+            return start, private_key_end(data, end)
         value = data[start:end].decode("utf-8", "replace")
         if least is not None:
-            if entropy(value) >= least:
-                yield start, end
-        elif check is None:
-            yield start, end
-        elif (part := check(value, data[max(0, start - _BEFORE) : start].decode("utf-8", "replace"))) is not None:
-            head = start + len(value[: part[0]].encode())
-            yield head, head + len(value[part[0] : part[1]].encode())
+            return (start, end) if entropy(value) >= least else None
+        before = data[max(0, start - _BEFORE) : start].decode("utf-8", "replace")
+        if check is None or (part := check(value, before)) is None:
+            return None
+        head = start + len(value[: part[0]].encode())
+        return head, head + len(value[part[0] : part[1]].encode())
+
+    return judge
 
 
 def _merged(found: list[tuple[int, int, int, str]]) -> list[tuple[int, int, str]]:
