@@ -31,7 +31,8 @@ _LOOKS = str.maketrans(
 _OTHER_SCRIPT = re.compile(r"[\u0370-\u058f\u13a0-\u13ff]")
 _WORD = re.compile(r"[^\W_]+")
 _SET_APART = re.compile(r"(?<![^\W_])(?:[^\W_][ .\-_*|/]){2,}[^\W_](?![^\W_])")
-_LEET = str.maketrans("0134578@$!", "oieastbasi")
+_FIGURES = str.maketrans("0134578@$!", "oieastbasi")
+_LEET = re.compile(r"[0-9][@$!]?[a-z]")  # in ign0r3 and 4ll, not in python3 and v2
 _LEET_WORD = re.compile(r"[a-z0-9@$!]{2,}")
 _WRAPPED = re.compile(r"(?<=\w)\n(?=\w)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
@@ -67,8 +68,8 @@ def canonical(text: str) -> str:
     """The fold of `text`: lower case, no accents, nothing invisible, look-alikes as Latin, spaced letters joined."""
     for _ in range(_PASSES):
         folded = _SET_APART.sub(_joined, _folded(text))
-        if folded == text:
-            break
+        if folded == text or text.isascii():
+            return folded
         text = folded
     return text
 
@@ -78,9 +79,8 @@ def scan_copies(text: str) -> tuple[str, ...]:
     breaks in its sentences, that read backwards when it is written so, and the fold of what it packs."""
     fold = canonical(text)
     copies = [fold]
-    read, changed = _LEET_WORD.subn(_letters, fold)
-    if changed and read != fold:
-        copies.append(read)
+    if len(_LEET.findall(fold)) > 1:  # one such word is a name
+        copies.append(_LEET_WORD.sub(_letters, fold))
     if _WRAPPED.search(fold):
         copies.append(_WRAPPED.sub(" ", fold))
     if "\u202e" in text:
@@ -91,7 +91,7 @@ def scan_copies(text: str) -> tuple[str, ...]:
 
 def _folded(text: str) -> str:
     if text.isascii():
-        return _CONTROL.sub("", text.lower())
+        return text.lower() if text.isprintable() else _CONTROL.sub("", text.lower())
     plain = unicodedata.normalize("NFKD", text).translate(_FOLD).casefold()
     plain = unicodedata.normalize("NFKD", plain).translate(_FOLD)
     return _WORD.sub(_as_latin, plain) if _OTHER_SCRIPT.search(plain) else plain
@@ -109,7 +109,7 @@ def _joined(run: re.Match[str]) -> str:
 
 def _letters(word: re.Match[str]) -> str:
     has_letter = any("a" <= char <= "z" for char in word[0])
-    return word[0].translate(_LEET) if has_letter else word[0]
+    return word[0].translate(_FIGURES) if has_letter else word[0]
 
 
 def _unpacked(text: str) -> Iterator[str]:

@@ -15,11 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 _DEFINITION = re.compile(r"@([A-Z]+) = (.*)")
-_SIGNS = "_$~/=:-.0123456789xqz"
+_COMMON = " etaoinsrhldcumfpgwybvk"  # letters of European text, the most frequent first
 _SHORT = 64  # bytes; were longer groups searched again, time would no longer be linear
 _USE = re.compile(r"\{([A-Z]+)\}")
 
@@ -51,24 +52,18 @@ class Rulebook:
 
     def __init__(self, *files: Path, gap: str = " ") -> None:
         self.rules: tuple[Rule, ...] = tuple(rule for file in files for rule in _read(file, gap))
-        self._words: dict[str, dict[str, list[int]]] = {}
+        self._words: dict[tuple[str, ...], list[tuple[str, int]]] = {}
         for index, rule in enumerate(self.rules):
             for word in rule.keywords:
-                sign = next((char for char in word if char in _SIGNS), "")
-                self._words.setdefault(sign, {}).setdefault(word, []).append(index)
+                self._words.setdefault(_rarest_pair(word), []).append((word, index))
         self._probes = [(probe, index) for index, rule in enumerate(self.rules) for probe in rule.probes]
         self._compiled: dict[str, Any] = {}
 
     def awake(self, lowered: str) -> list[Rule]:
         """The rules of which a keyword or probe is in `lowered` (a text after `str.lower`)."""
-        woken = {
-            index
-            for sign, words in self._words.items()
-            if sign in lowered  # most keywords hold a sign that ordinary text does not
-            for word, indexes in words.items()
-            if word in lowered
-            for index in indexes
-        }
+        pairs: set[tuple[str, ...]] = set(pairwise(lowered))
+        pairs.add(())
+        woken = {index for pair in pairs & self._words.keys() for word, index in self._words[pair] if word in lowered}
         woken.update(index for probe, index in self._probes if probe.search(lowered))
         return [self.rules[index] for index in sorted(woken)]
 
@@ -96,6 +91,12 @@ class Rulebook:
             first, last = match.span()
             again = not judged and first < start and end - start <= _SHORT
             position = start if again else max(last, position + 1)
+
+
+def _rarest_pair(word: str) -> tuple[str, ...]:
+    """The two neighbours in `word` that ordinary text holds least; a word is looked for only where they are."""
+    ranks = {char: _COMMON.find(char) if char in _COMMON else 50 for char in word}
+    return max(pairwise(word), key=lambda pair: sum(ranks[char] for char in pair), default=())
 
 
 def _read(path: Path, gap: str) -> Iterator[Rule]:

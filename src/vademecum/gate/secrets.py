@@ -21,11 +21,10 @@ from vademecum.gate.secret_checks import CHECKS, entropy, private_key_end
 ROUNDS = 8
 """How often a text is looked at again after something was replaced in it."""
 
-MARK = re.compile(rb"\[secret:[a-z0-9-]{1,40}:[0-9a-f]{8}\]")
-"""What stands where a secret was, in UTF-8."""
+MARK = re.compile(r"\[secret:[a-z0-9-]{1,40}:[0-9a-f]{8}\]")
+"""What stands where a secret was."""
 
 _BEFORE = 120  # bytes of context that a check is shown
-_MARKED, _FOUND = 1, 2  # what a byte of the text is already part of
 _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
@@ -55,19 +54,19 @@ def find_secrets(text: str, *, off: Collection[str] = (), allow: Collection[str]
     What overlaps is one finding, named after the longest (of equals, after the first in the file).
     Takes time linear in the text.
     """
+    if "[secret:" in text:
+        text = MARK.sub(lambda mark: "\n" * len(mark[0]), text)  # no value reaches across a mark
     rules = [rule for rule in _book().awake(text.lower()) if rule.name not in off]
     if not rules:
         return ()
     data = text.encode("utf-8", "surrogatepass")
     taken = bytearray(len(data))
-    for mark in MARK.finditer(data):
-        taken[mark.start() : mark.end()] = bytes([_MARKED]) * (mark.end() - mark.start())
     found: list[tuple[int, int, int, str]] = []
     for order, rule in enumerate(rules):
         for start, end in _book().spans(rule, data, _judge(rule, data, taken)):
             if 0 in taken[start:end] and (not allow or data[start:end].decode("utf-8", "replace") not in allow):
                 found.append((start, end, order, rule.name))
-                taken[start:end] = bytes([_FOUND]) * (end - start)
+                taken[start:end] = b"\x01" * (end - start)
     return tuple(_in_characters(_merged(sorted(found)), data))
 
 
@@ -100,18 +99,12 @@ def redact(
 
 
 def _judge(rule: Rule, data: bytes, taken: bytearray) -> Judge:
-    """What tells whether a value that `rule` found is a secret.
-
-    A value that touches a mark is none; one that lies in what was found already is not judged again.
-    """
+    """What tells whether a value that `rule` found is a secret; one that is `taken` already is not judged again."""
     least = float(rule.note[1:]) if rule.note[0] == "e" and rule.note[1:].isdigit() else None
     check = CHECKS.get(rule.note)
 
     def judge(start: int, end: int) -> tuple[int, int] | None:
-        around = taken[start:end]
-        if _MARKED in around:
-            return None
-        if 0 not in around or rule.note == "-":
+        if 0 not in taken[start:end] or rule.note == "-":
             return start, end
         if rule.note == "pem":
             return start, private_key_end(data, end)
