@@ -193,3 +193,10 @@ def test_work_on_a_hostile_text_grows_with_the_text_and_not_faster(unit: str, mo
 
     small, large = work_for(200), work_for(2000)
     assert large <= 13 * max(small, 300)
+
+
+def test_a_plain_word_counts_where_only_a_password_can_stand() -> None:
+    assert "swordfish" not in redact("The password is swordfish.", KEY)[0]
+    assert "correct-horse" not in redact("password is correct-horse-battery-staple", KEY)[0]
+    for text in ("The password is required.", "The password is wrong.", "The password is case-sensitive."):
+        assert redact(text, KEY) == (text, ())

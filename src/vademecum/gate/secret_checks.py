@@ -57,14 +57,14 @@ _ABOUT = frozenset(
 _ABOUT_CJK = ("管理", "策略", "长度")
 _WORD = re.compile(r"[^\W\d_]+")
 _PLAIN_NOT = re.compile(
-    r"(?i)(?:.*(?:ed|ing|able|ible|ful|ent|ant|al|ous|ic|less|ly|ect|ory|ive|ary|en|own|ong|ak|st|ew|ld|me|re|ne|te|"
-    r"id|ty|sh|ort|rt|lt|se|se|ry))$"
+    r".*(?:ed|ing|able|ible|ful|ent|ant|al|ous|ic|less|ly|ect|ory|ive|ary|en)|wrong|strong|secret|secure|simple|unique|"
+    r"invalid|missing|unknown|complex|default|private|before|better|longer|shorter|another|unsafe|online|offline|nowhere"
 )
 _LOWER, _UPPER, _DIGIT = re.compile(r"[a-zà-ÿа-яё]"), re.compile(r"[A-ZÀ-ÞА-ЯЁ]"), re.compile(r"\d")
 _SIGN, _LETTER = re.compile(r"[^\w]|_"), re.compile(r"[^\W\d_]")
-_PLAIN, _SAID = re.compile(r"[a-z]{6,20}"), re.compile(r"(?i)\bpass\w+ is (?:now |still )?$")
-_SOME_DIGITS = re.compile(r"\d{4,12}")
-_NUMBERED_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)*[-_]?\d{1,3}")
+_PLAIN, _SAID = re.compile(r"[a-z]{6,20}"), re.compile(r"(?i)\bpass\w+(?: [^.:=]{0,40})? is (?:now |still )?$")
+_MADE = re.compile(r"\d{4,12}|(?:[a-z]{3,}-){3,7}[a-z]{3,}")  # a number, or words joined as a passphrase
+_NUMBERED_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+[-_]?\d{1,3}")
 _RARE_SIGN, _HARD_SIGN = re.compile(r"[=?~_.+]"), re.compile(r"[!@#$%^&*]")
 _KEY_LINES = re.compile(
     rb"(?:(?:\s|\\[rn]){0,4}[A-Za-z0-9+/=:, -]{16,200}){0,400}(?:(?:\s|\\[rn]){1,2}[A-Za-z0-9+/=]{1,76}=)?"
@@ -123,12 +123,13 @@ def _ordinary(value: str) -> bool:
     return bool(_PLACEHOLDER.fullmatch(value) or _CODE.search(value) or _PATH.match(value) or _FILE.match(value))
 
 
-def random_value(value: str, _before: str = "") -> Part | None:
+def random_value(value: str, before: str = "") -> Part | None:
     """A generated value: behind a name like `api key`, at least 12 characters."""
     start, end = _whole(value)
     core = value[start:end]
-    if end - start < 12 or _ordinary(core) or core.startswith("AAAA") or not looks_random(core):
-        return None  # AAAA: a public SSH key
+    public = core.startswith("AAAA") or "public" in before[-40:].lower()  # AAAA: a public SSH key
+    if end - start < 12 or public or _ordinary(core) or not looks_random(core):
+        return None
     return start, end
 
 
@@ -170,7 +171,7 @@ def strong_password(value: str, _before: str = "") -> Part | None:
     start, end = _whole_password(value)
     core = value[start:end]
     strong = _strong(core) and len(core) >= 6 and any(char.isdigit() for char in core)
-    return (start, end) if strong and not re.search(r"[/(]|^\W|^[a-z]+[_.-]", core) else None
+    return (start, end) if strong and not re.search(r"[/(]|^\W|^[a-z]+(?:[_.-]|\d{1,2}$)", core) else None
 
 
 def spoken_password(value: str, before: str = "") -> Part | None:
@@ -180,8 +181,8 @@ def spoken_password(value: str, before: str = "") -> Part | None:
     if len(core) < 4:
         return None
     quoted = start > 0 and value[start - 1] in _QUOTES
-    plain = end < len(value) and _PLAIN.fullmatch(core) and _SAID.search(before) and not _PLAIN_NOT.match(core)
-    if not ((quoted and not _ordinary(core)) or _strong(core) or _SOME_DIGITS.fullmatch(core) or plain):
+    plain = end < len(value) and _PLAIN.fullmatch(core) and _SAID.search(before) and not _PLAIN_NOT.fullmatch(core)
+    if not ((quoted and not _ordinary(core)) or _strong(core) or _MADE.fullmatch(core) or plain):
         return None
     return None if _PLACEHOLDER.fullmatch(core) or _about_passwords(before) else (start, end)
 
