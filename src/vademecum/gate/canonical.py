@@ -28,6 +28,7 @@ _LOOKS = str.maketrans(
     "авсенијкмоортухѕіԁԛԝһѵгпь" + "αβεηικνορσςτυχωγ" + "օսհոցզ" + "ᎠᎡᎢᎥᎪᎫᎬᎳᎷᎻᏀᏃᏚᏞᏟᏢᏦ",
     "abcehujkmoopтyxsidqwhvrnb".replace("т", "t") + "abenikvopostuxwy" + "ouhngq" + "drtiajewmhgzslcpk",
 )
+_PLAIN = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-", "Pi": "'", "Pf": "'"}  # kinds of space, dash and quote
 _OTHER_SCRIPT = re.compile(r"[\u0370-\u058f\u13a0-\u13ff]")
 _WORD = re.compile(r"[^\W_]+")
 _SET_APART = re.compile(r"(?<![^\W_])(?:[^\W_][ .\-_*|/]){2,}[^\W_](?![^\W_])")
@@ -53,7 +54,9 @@ class _Fold(dict[int, str]):
             found = chr(code - 0xE0100 + 16)
         elif char in _LATIN:
             found = _LATIN[char]
-        elif unicodedata.category(char) in {"Mn", "Me", "Cf", "Cc", "Co", "Cn"} and char not in "\n\t":
+        elif (kind := unicodedata.category(char)) in _PLAIN:
+            found = _PLAIN[kind]
+        elif kind in {"Mn", "Me", "Cf", "Cc", "Co", "Cn"} and char not in "\n\t":
             found = ""
         else:
             found = char

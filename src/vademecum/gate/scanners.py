@@ -28,7 +28,7 @@ GROUP = "vademecum.scanners"
 
 Scanner = Callable[[str], Iterable[Finding]]
 
-GAP = r"[\s\pP\pS]{0,4}"
+GAP = r"[\x01-/:-`{-\x7f]{0,4}"
 """What a space in a pattern stands for: words may be set apart, or run together, in any way."""
 
 _MESSAGES = {
