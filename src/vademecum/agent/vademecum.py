@@ -193,7 +193,7 @@ class Vademecum:
         from vademecum.gate.review import Review
 
         _ = self.memory, self.notes  # they register the tiers through which an approval is carried out
-        return Review(self.gate, Proposals(self.db, self.actor))
+        return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 
     @lazy
     def queue(self) -> Queue:

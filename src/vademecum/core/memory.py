@@ -254,18 +254,7 @@ class CoreMemory:
 
         Raises ConflictError when an entry that it replaces or removes is no longer there, and what `add` raises.
         """
-        store: StoreName = "user" if proposal.target == "user" else "memory"
-        mine = self
-        if proposal.actor != self.actor:
-            mine = CoreMemory(
-                self.folder,
-                proposal.actor,
-                self.config,
-                self.gate,
-                self._ledger,
-                clock=self.clock,
-                lock_seconds=self._lock_seconds,
-            )
+        store, mine = self._meant(proposal)
         mine._check_writable(store)
         old, new = split(proposal.before), split(proposal.text)
 
@@ -286,6 +275,23 @@ class CoreMemory:
             return planned
 
         return mine._commit(store, plan, _Writer(proposal.origin, proposal.session, approved=True)).message
+
+    def current(self, proposal: Proposal) -> str:
+        """Those of the entries that `proposal` replaces or removes which are still there, as the file joins them."""
+        store, mine = self._meant(proposal)
+        texts = mine.load(store).texts
+        return join(text for text in split(proposal.before) if text in texts)
+
+    def _meant(self, proposal: Proposal) -> tuple[StoreName, CoreMemory]:
+        """The store that it goes to, and the memory of the user for whom it was proposed."""
+        store: StoreName = "user" if proposal.target == "user" else "memory"
+        if proposal.actor == self.actor:
+            return store, self
+        seconds, clock = self._lock_seconds, self.clock
+        other = CoreMemory(
+            self.folder, proposal.actor, self.config, self.gate, self._ledger, clock=clock, lock_seconds=seconds
+        )
+        return store, other
 
     def diagnose(self) -> list[Diagnosis]:
         """What is unusual in the files of both stores, and what `repair` can do about it."""
@@ -419,6 +425,10 @@ class CoreTier:
 
     def __init__(self, memory: CoreMemory) -> None:
         self._memory = memory
+
+    def current(self, proposal: Proposal) -> str:
+        """See `Tier.current`."""
+        return self._memory.current(proposal)
 
     def apply(self, proposal: Proposal) -> str:
         """See `Tier.apply`."""

@@ -209,6 +209,11 @@ class Notes:
                 return self._remove(place, writer).message
             return self._write(place, FrontMatter.parse(proposal.text), writer).message
 
+    def current(self, proposal: Proposal, *, skill: bool) -> str:
+        """The text of the file that `proposal` is for, empty when there is none."""
+        slug = check_slug(proposal.target)
+        return _plain(self._raw(Place(slug, skill, self._path(slug, skill=skill))) or "")
+
     def diagnose(self) -> tuple[Diagnosis, ...]:
         """What is unusual in the notes, the skills and their index."""
         from vademecum.core.repair import diagnose_notes  # only doctor needs it
@@ -427,6 +432,10 @@ class NotesTier:
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
+    def current(self, proposal: Proposal) -> str:
+        """See `Tier.current`."""
+        return self._notes.current(proposal, skill=False)
+
     def apply(self, proposal: Proposal) -> str:
         """See `Tier.apply`."""
         return self._notes.carry_out(proposal, skill=False)
@@ -439,6 +448,10 @@ class SkillsTier:
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
+
+    def current(self, proposal: Proposal) -> str:
+        """See `Tier.current`."""
+        return self._notes.current(proposal, skill=True)
 
     def apply(self, proposal: Proposal) -> str:
         """See `Tier.apply`."""

@@ -19,6 +19,10 @@ class Tier(Protocol):
         """The tier's name, as in proposals and the command line."""
         ...
 
+    def current(self, proposal: Proposal) -> str:
+        """What `proposal` would take the place of, as it is now: `proposal.before` while nobody has changed it."""
+        ...
+
     def apply(self, proposal: Proposal) -> str:
         """Carry out an approved proposal and return one line that says what was done.
 

@@ -154,10 +154,18 @@ CREATE TABLE imported (
 ) STRICT, WITHOUT ROWID;
 """
 
+_PROPOSALS_2 = """
+ALTER TABLE proposals ADD COLUMN key TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposals ADD COLUMN source TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposals ADD COLUMN expires_at INTEGER;
+CREATE INDEX proposals_key ON proposals (agent, user, key);
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
     ("gate", _GATE),
     ("jobs", _JOBS),
     ("surfaces", _SURFACES),
+    ("proposals_2", _PROPOSALS_2),
 ]

@@ -30,6 +30,10 @@ TEMPLATE = """\
 #   write_approval: untrusted     # what waits for a person: off | untrusted (from tools and other agents) | all
 #   review_every_turns: 10        # a background review after so many turns of the user; 0: never
 
+# gate:
+#   proposal_days: 30             # what waits for a person expires after so many days; 0: never
+#   proposals_per_source: 20      # most that may wait from one tool and host, one connector or one agent
+
 # sessions:
 #   retention_days: 0             # delete sessions in which nothing was said for so many days; 0: keep all
 #   new_after: never              # when a keyed session starts afresh and re-reads memory: never | idle | daily
