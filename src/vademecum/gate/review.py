@@ -16,6 +16,7 @@ from vademecum.files import locked
 from vademecum.gate.candidate import Proposal
 from vademecum.gate.door import Gate, blocked
 from vademecum.gate.proposals import Proposals, already_decided, sha256_of
+from vademecum.gate.undo import decided, undo
 from vademecum.model import Origin
 
 
@@ -75,7 +76,7 @@ class Review:
             proposal = self._waiting(id)
             if sha256 not in (None, proposal.sha256):
                 raise _not_as_shown(proposal)
-            done = self._apply(proposal, base)
+            done = self._apply(proposal, base, by)
             self._proposals.set_status(proposal.id, "approved", str(by))
             return done
 
@@ -101,11 +102,11 @@ class Review:
                     "Approve it as it is, or reject it.",
                 )
             sha256 = sha256_of(text)
-            done = self._apply(replace(proposal, text=text, sha256=sha256), base)
+            done = self._apply(replace(proposal, text=text, sha256=sha256), base, by)
             self._proposals.set_status(proposal.id, "approved", f"{by}, edited to {sha256}")
             return done
 
-    def _apply(self, proposal: Proposal, base: str | None) -> str:
+    def _apply(self, proposal: Proposal, base: str | None, by: Origin) -> str:
         if sha256_of(proposal.text) != proposal.sha256 or sha256_of(proposal.before) != proposal.base:
             raise _not_as_shown(proposal)
         target = self.target(proposal)
@@ -124,7 +125,11 @@ class Review:
             raise blocked(findings)
         if proposal.action != "remove":
             proposal = replace(proposal, action="replace" if target.text else "add")
-        return self._gate.tier(proposal.tier).apply(replace(proposal, before=target.text, base=target.base))
+        proposal = replace(proposal, before=target.text, base=target.base, status="approved", decision=str(by))
+        done = self._gate.tier(proposal.tier).apply(proposal)
+        if not self._gate.audit.store.decided(proposal.id, "approved"):  # there was nothing left to write
+            self._gate.audit.record(decided(proposal, by=str(by)))
+        return done
 
     def reject(self, id: str, reason: str = "") -> Proposal:  # noqa: A002  the design's word
         """Decide against the proposal, also an expired one; what says the same is not proposed again.
@@ -132,7 +137,19 @@ class Review:
         Raises NotFoundError, or ConflictError when it was decided already.
         """
         with self._deciding():
-            return self._proposals.set_status(id, "rejected", reason)
+            proposal = self._proposals.set_status(id, "rejected", reason)
+            self._gate.audit.record(decided(proposal, rule=reason))
+            return proposal
+
+    def undo(self, id: str | int, *, by: Origin) -> str:  # noqa: A002  the design's word
+        """Bring back what was there before a write; `id` is its row of the history, or the proposal it came from.
+
+        Other changes since stay. Recorded like every write, so that it can be undone in turn. Raises RefusedError
+        unless `by` is a person, and when nothing was written or a text was erased; ConflictError when what was written
+        is no longer there; NotFoundError; BlockedError when today's rules refuse what would come back; FullError.
+        """
+        with self._deciding():
+            return undo(self._gate, self._proposals, str(id), by)
 
     def _waiting(self, id: str) -> Proposal:  # noqa: A002  the design's word
         proposal = self._proposals.get(id)
