@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from vademecum.gate.audit import AuditEntry
 from vademecum.gate.candidate import Proposal
+from vademecum.model import Origin
 
 
 class Tier(Protocol):
@@ -26,7 +28,16 @@ class Tier(Protocol):
     def apply(self, proposal: Proposal) -> str:
         """Carry out an approved proposal and return one line that says what was done.
 
+        Its `decision` says who approved; the tier records that intent (`Gate.intend`) before it writes.
         Raises ConflictError when the target is no longer what the proposal was made against, FullError when there
         is no room; the proposal then stays pending.
+        """
+        ...
+
+    def undo(self, entry: AuditEntry, by: Origin) -> str:
+        """Bring back what was there before row `entry` of the history, as the person `by`; says what was done.
+
+        Recorded as `undone` before it is written. Raises ConflictError when the target moved on, RefusedError when a
+        text that is needed was erased.
         """
         ...
