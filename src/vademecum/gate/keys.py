@@ -33,7 +33,7 @@ def said(text: str) -> str:
         for at, character in enumerate(folded)
         if at in kept or (unicodedata.category(character)[0] not in "PZC" and unicodedata.category(character) != "Sk")
     )
-    return left or folded  # a text of nothing but punctuation is itself
+    return left or "".join(folded.split())  # a text of nothing but punctuation is itself
 
 
 def key_of(candidate: Candidate) -> str:

@@ -14,6 +14,7 @@ import click
 
 from vademecum.errors import RefusedError, UsageError
 from vademecum.surfaces.cli.app import App, Command, Group
+from vademecum.surfaces.cli.origin import require_person
 from vademecum.surfaces.cli.output import ago, plural, printable, table
 
 if TYPE_CHECKING:
@@ -167,23 +168,28 @@ def _agent_row(app: App, name: str) -> dict[str, object]:
 
 @click.group(cls=Group)
 def token() -> None:
-    """Tokens for the HTTP server: one is one agent, one user and one degree of trust."""
+    """Tokens for the HTTP server and for approvals: one is one agent, one user and one degree of trust."""
 
 
 @token.command()
 @click.option(
     "--trust",
-    type=click.Choice(["trusted", "outside"]),
+    type=click.Choice(["trusted", "outside", "person"]),
     default="trusted",
     show_default=True,
-    help="`outside`: what this client writes waits for a person.",
+    help="`outside`: what this client writes waits for a person. `person`: for approvals by a person's own script.",
 )
 @click.option("--label", default="", help="What it is for.")
 @click.pass_obj
 def new(app: App, trust: str, label: str) -> None:
-    """Make a token for --agent and --user. It is printed once and cannot be shown again."""
+    """Make a token for --agent and --user. It is printed once and cannot be shown again.
+
+    One of trust `person` is made by a person on a terminal; it opens no server.
+    """
     from vademecum.store.tokens import Tokens
 
+    if trust == "person":
+        require_person(app.origin, "make a token that approves")
     token_id, secret = Tokens(app.vm.db).new(app.vm.actor, trust, label)
     app.emit(
         {"id": token_id, "token": secret, "agent": app.agent, "user": app.user, "trust": trust, "label": label}, secret
