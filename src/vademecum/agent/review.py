@@ -30,7 +30,7 @@ def enqueue_review(vm: Vademecum, session_id: str, reason: str) -> bool:
 def review_due(vm: Vademecum, session_id: str, tool_calls: int = 0) -> bool:
     """Queue the review of a running session when enough turns have passed, or after a turn with many tool calls."""
     every = vm.config.memory.review_every_turns
-    if every == 0 or not (vm.config.background_model or vm.config.model):
+    if every == 0:
         return False
     if tool_calls <= MANY_CALLS and upkeep.turns_to_review(vm.db, vm.actor, session_id) < every:
         return False

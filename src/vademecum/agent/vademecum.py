@@ -156,7 +156,9 @@ class Vademecum:
 
         approval = self.config.memory.write_approval
         db = self._shared.db_beside_files
-        return Gate(ProposalStore(db), VerdictStore(db), write_approval=approval, clock=self.clock)
+        return Gate(
+            ProposalStore(db), VerdictStore(db), write_approval=approval, config=self.config.gate, clock=self.clock
+        )
 
     @lazy
     def memory(self) -> CoreMemory:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import unicodedata
 
 from vademecum.clock import Clock, now_ms
-from vademecum.errors import BlockedError, NotFoundError
+from vademecum.config import GateConfig
+from vademecum.errors import BlockedError, NotFoundError, RefusedError
 from vademecum.gate.candidate import Accepted, Candidate, Decision, Finding, Staged
 from vademecum.gate.lookalikes import find_lookalikes
+from vademecum.gate.policy import Policy
 from vademecum.gate.proposals import Proposals, dump_findings, load_findings, sha256_of
+from vademecum.gate.subjects import subjects_of
 from vademecum.gate.tiers import Tier
+from vademecum.gate.trust import Rules
 from vademecum.gate.unicode import find_hidden, is_plain
 from vademecum.store.proposals import ProposalStore
 from vademecum.store.verdicts import VerdictStore
@@ -21,19 +25,27 @@ from vademecum.store.verdicts import VerdictStore
 RULES_VERSION = f"1/{unicodedata.unidata_version}"
 """Changes with the rules and with Python's Unicode tables; verdicts of other versions are not used."""
 
-_OUTSIDE = frozenset({"tool", "connector", "agent"})
 _REMEMBERED = 512
+PLAIN_RECORD = frozenset({"sessions"})
+"""Tiers that keep what was said as it was said, whatever it is about."""
 
 
 class Gate:
     """Decides on every write. `write_approval` is `off`, `untrusted` or `all`, as in config.yaml."""
 
     def __init__(
-        self, proposals: ProposalStore, verdicts: VerdictStore | None, *, write_approval: str, clock: Clock = now_ms
+        self,
+        proposals: ProposalStore,
+        verdicts: VerdictStore | None,
+        *,
+        write_approval: str,
+        config: GateConfig | None = None,
+        clock: Clock = now_ms,
     ) -> None:
         self._proposals = proposals
         self._verdicts = verdicts
-        self._write_approval = write_approval
+        self._config = config or GateConfig()
+        self._policy = Policy(write_approval, self._config.policy)
         self._clock = clock
         self._tiers: dict[str, Tier] = {}
         self._seen: dict[str, tuple[Finding, ...]] = {}
@@ -49,9 +61,10 @@ class Gate:
             findings = self.inspect(candidate.text) or self.inspect(candidate.target)
             if findings:
                 raise blocked(findings)
-        if self._needs_person(candidate):
+        waits = self._waits_for_person(candidate)
+        if waits is not None:
             proposals = Proposals(self._proposals.db, candidate.actor, self._clock)
-            return Staged(proposals.add(candidate))
+            return Staged(proposals.add(candidate, waits))
         return Accepted(candidate.text)
 
     def inspect(self, text: str) -> tuple[Finding, ...]:
@@ -77,22 +90,21 @@ class Gate:
         self._verdicts.put(digest, RULES_VERSION, dump_findings(findings))
         return findings
 
-    def _needs_person(self, candidate: Candidate) -> bool:
-        if candidate.unattended and candidate.action != "add":
-            return True
-        kind = candidate.origin.kind
-        if kind == "person":
-            return False
-        if candidate.tier == "skills":  # a skill is a procedure to follow: inactive until a person approves it
-            return True
-        match self._write_approval:
-            case "off":
-                return False
-            case "untrusted":
-                own_store = candidate.tier == "core" and candidate.target == "user"
-                return kind in _OUTSIDE or not (candidate.actor.is_owner or own_store)
-            case _:
-                return True
+    def _waits_for_person(self, candidate: Candidate) -> tuple[Finding, ...] | None:
+        """Why a person is asked (the sensitive subjects, possibly none), or None. Raises RefusedError."""
+        trust = Rules(self._config.local_tools, candidate.actor).class_of(candidate.origin)
+        verdict = self._policy.verdict(candidate.tier, candidate.target, trust)
+        if verdict == "refuse":
+            raise RefusedError(
+                f"The policy refuses what comes from {candidate.origin} ({trust}) in {candidate.tier!r}. Nothing was "
+                "written.",
+                "Do not try again. A person can change `gate.policy` in config.yaml.",
+            )
+        own_words = trust in ("person", "owner") or candidate.tier in PLAIN_RECORD
+        subjects = () if own_words or candidate.action == "remove" else subjects_of(candidate.text)
+        if verdict == "stage" or (candidate.unattended and candidate.action != "add"):
+            return subjects
+        return subjects if subjects and self._policy.approval != "off" else None
 
     def register(self, tier: Tier) -> None:
         """Make `tier` known under its name; a second one of that name takes the place of the first."""

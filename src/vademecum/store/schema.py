@@ -169,3 +169,8 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("surfaces", _SURFACES),
     ("proposals_2", _PROPOSALS_2),
 ]
+_TAINT = """
+ALTER TABLE sessions ADD COLUMN outside TEXT NOT NULL DEFAULT '';
+"""
+
+    ("taint", _TAINT),

@@ -7,7 +7,7 @@ not a byte changes.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import unquote
 
 import click
@@ -251,11 +251,14 @@ def revoke(app: App, token_ids: tuple[str, ...]) -> None:
 @click.pass_obj
 def config(app: App) -> None:
     """Print every key of the configuration with its value and where the value comes from."""
-    from vademecum.config import sources
+    from vademecum.config import load, sources
+    from vademecum.gate.policy import Policy
+    from vademecum.gate.trust import CLASSES
     from vademecum.home import Home
 
     home = Home.find(app.home)
-    rows = sources(home.config)
+    loaded, rows = load(home.config), sources(home.config)
+    policy = Policy(loaded.memory.write_approval, loaded.gate.policy)
     if app.json:
         app.emit_list([{"key": key, "value": value, "source": source} for key, value, source in rows])
         return
@@ -265,10 +268,15 @@ def config(app: App) -> None:
     ]
     for line in table(cells, ("key", "value", "from"), style):
         print(line)
+    print("\nWhat becomes of a write, by tier and by trust (section gate.policy changes cells):")
+    for line in table([(tier, *verdicts.values()) for tier, verdicts in policy.rows()], ("tier", *CLASSES), style):
+        print(line)
     print(style.dim(f"\n{home.config}{'' if home.config.exists() else ' (not there; `vademecum init` writes it)'}"))
 
 
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, cast("list[object]", value)))
     return '""' if value == "" else str(value)

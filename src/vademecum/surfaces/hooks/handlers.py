@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.recorder import CHANNEL, Recorder
 from vademecum.model import OWNER
@@ -89,6 +89,10 @@ def handle(call: Call) -> dict[str, Any] | None:
             _record(call)
             _end(call)
         case _:
+        case "tool":
+            _record(call)
+            used = call.payload.get("tool_input")
+            call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
             _record(call)
     return None
 
