@@ -2,7 +2,8 @@
 
 Idea: a sentence ends at a mark that white space follows, or at a full-width mark; so the dots inside addresses,
 versions and file names end nothing, and only abbreviations and ordinals need a look. Code between fences and quoted
-lines are not what the person says. Invariant: each sentence is a piece of one line, in order; time is linear in the text.
+lines are not what the person says. Invariant: each sentence is a piece of one line, in order; time is
+linear in the text.
 
 Not done: a sentence that is broken over lines becomes several.
 """
@@ -20,7 +21,7 @@ _ABBREVIATIONS = frozenset(
     p.ex c.-à-d m mme cf env
     bijv d.w.z m.b.t o.a enz evt nl mw dhr
     т.е т.д т.п напр др см стр руб тыс млн
-    p.ej sr sra ud uds aprox núm pág""".split()
+    p.ej sr sra ud uds aprox núm pág""".split()  # noqa: SIM905 (a list of words is read as words)
 )
 _LAST_WORD = 12
 """Characters before a dot that are looked at: longer than any abbreviation."""

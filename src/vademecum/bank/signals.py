@@ -2,7 +2,8 @@
 
 Idea: one rule file a language in `rules/`, read from the top, and the first rule that fits decides. The files keep the
 order of the decision tree: what is only for this session and says so, correction or explicit instruction, questions and
-requests, preference, convention, environment, then the quirk or the workflow that worked. What no rule knows is skipped.
+requests, preference, convention, environment, then the quirk or the workflow that worked. What no rule knows is
+skipped.
 Invariant: any text gets an answer, in time linear in its length: a sentence is bounded, and no pattern may repeat
 without a bound (the notation of the rules has no way to say it; a test holds it).
 
@@ -11,6 +12,7 @@ The notation of a pattern is a regular expression in lower case in which
     a space   is one space or comma, with white space around it
     …         is a gap of at most 60 characters; between spaces it may be none
     ~         is the rest of a word
+    (?!a|b)   is none of these words; with a class or a backslash in it, it is what it always is
     <name>    is any word of the list `name` in the same file, in which _ stands for a space
 
 Accents may be left out by the person: pattern and sentence are compared without them. In languages that write spaces
@@ -289,6 +291,7 @@ def expand(pattern: str, lists: Mapping[str, str]) -> str:
             return f"(?:{'|'.join(lists[piece[1:-1]].split())})".replace("_", " ")
         return _NOTATION.get(piece, piece)
 
+    pattern = re.sub(r"\(\?!((?:[^()\[\]\\]|\([^()]{0,200}\))+)\)", r"(?!(?:\1)(?![a-zа-я]))", pattern)
     pattern = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]|<[a-z_]{1,30}>", written_out, pattern)
     pattern = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]| … | \??|…|~", written_out, pattern)
     return "".join(letter if letter.isascii() else _base(letter) for letter in pattern)
