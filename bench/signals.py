@@ -1,8 +1,8 @@
 """How many sentences the signals read right: `python bench/signals.py [--json]`.
 
 Idea: the labelled sentences of tests/data/signals, per language and part, and one table of what was taken for what.
-`tuned` are the rows that rules may be fitted to, `held out` the third that may not. `second` and `third` were written to
-see how the rules carry over, and used for tuning once they had been measured; `fourth` came after the last change.
+`tuned` are the rows that rules may be fitted to, `held out` the third that may not. `second`, `third` and `fourth`
+were written to see how the rules carry over, and used for tuning once they had been measured (see the README there).
 Target: 90 % in each language. Time is per sentence, after the first, which compiles the rules of its language.
 """
 

@@ -66,8 +66,8 @@ class _Rule(NamedTuple):
     name: str
     branch: Branch
     why: str
-    fits: re.Pattern[str]
-    unless: re.Pattern[str] | None
+    fits: str
+    unless: str  # empty: no exception
 
 
 class _Rules(NamedTuple):
@@ -88,7 +88,7 @@ def classify(sentence: str, *, known: Collection[str] = ()) -> Signal:
         return _skip("any.long", "", "", f"longer than {LONGEST_SENTENCE} characters: a dump, no sentence")
     folded = _fold(text)
     for rule in _dumps():
-        if rule.fits.search(folded):
+        if _compiled(rule.fits).search(folded):
             return _skip(f"any.{rule.name}", "", text, rule.why)
     languages = _languages(folded)
     if not languages:
@@ -121,7 +121,7 @@ def _read(text: str, language: str) -> Signal:
     core = _strip(text, rules.courtesy, None)
     folded = _fold(core)
     for rule in rules.rules:
-        if rule.fits.search(folded) and not (rule.unless and rule.unless.search(folded)):
+        if _compiled(rule.fits).search(folded) and not (rule.unless and _compiled(rule.unless).search(folded)):
             name = f"{language}.{rule.name}"
             if rule.branch == "skip":
                 return _skip(name, language, core, rule.why)
@@ -252,7 +252,7 @@ def _common() -> dict[str, frozenset[str]]:
 
 @functools.cache
 def _dumps() -> tuple[_Rule, ...]:
-    return tuple(_compiled(_shared()["rule"], {}, "any"))
+    return tuple(_read_rules(_shared()["rule"], {}, "any"))
 
 
 @functools.cache
@@ -266,17 +266,23 @@ def _rules(language: str) -> _Rules:
     )
     tail = re.compile(f"[ ,，]{{0,2}}(?:{_alternatives(forms['tail'], lists, language)})[ .!。！]{{0,4}}$")
     negations = frozenset(_fold(data["negations"]).split())
-    return _Rules(courtesy, lead, tail, negations, tuple(_compiled(data["rule"], lists, language)))
+    return _Rules(courtesy, lead, tail, negations, tuple(_read_rules(data["rule"], lists, language)))
 
 
-def _compiled(rules: list[dict[str, Any]], lists: Mapping[str, str], language: str) -> Iterator[_Rule]:
+def _read_rules(rules: list[dict[str, Any]], lists: Mapping[str, str], language: str) -> Iterator[_Rule]:
     for rule in rules:
-        fits = re.compile(_alternatives(rule["fits"], lists, language))
-        unless = re.compile(_alternatives(rule["unless"], lists, language)) if "unless" in rule else None
+        fits, unless = (_alternatives(rule.get(key, []), lists, language) for key in ("fits", "unless"))
         yield _Rule(rule["name"], rule["branch"], rule["why"], fits, unless)
 
 
+@functools.cache  # a rule is compiled when the first sentence comes to it: compiling costs more than all the rest
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
 def _alternatives(patterns: list[str], lists: Mapping[str, str], language: str) -> str:
+    if not patterns:
+        return ""
     joined = "|".join(expand(pattern, lists) for pattern in patterns)
     # the edges are not in the midst of a word; a pattern that itself ends with a space may be followed by one
     return joined if language in ("zh", "any") else rf"(?:(?<!\w)|(?=\W))(?:{joined})(?:(?<=\W)|(?!\w))"
