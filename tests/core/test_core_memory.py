@@ -252,7 +252,7 @@ def test_a_hand_edit_gets_the_origin_file_when_it_is_first_seen(core: Core) -> N
 
 def test_a_lost_ledger_blocks_nothing(core: Core, home: Path) -> None:
     core.memory.add("memory", "one")
-    database = core.memory._ledger._db
+    database = core.memory.ledger._db
     database.close()
     for name in ("state.db", "state.db-wal", "state.db-shm"):
         database.path.with_name(name).unlink(missing_ok=True)

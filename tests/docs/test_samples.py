@@ -19,6 +19,7 @@ NEEDS_A_PERSON = (
     "vademecum serve",
     "vademecum mcp",
     "vademecum memory edit",
+    "vademecum undo",
     "./scripts/",
     "pip ",
     "claude ",

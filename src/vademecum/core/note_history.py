@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from vademecum.core.disk import to_bytes, visible
 from vademecum.core.frontmatter import FrontMatter
 from vademecum.core.note_types import Place
-from vademecum.core.undo import HAND, Drift
+from vademecum.core.undo import Drift
 from vademecum.errors import ConflictError, LockedError, RefusedError, StorageError
-from vademecum.gate.audit import NO_FILE, Audit, AuditEntry, Event
+from vademecum.gate.audit import HAND, NO_FILE, Audit, AuditEntry, Event
 from vademecum.model import Actor, Origin
 from vademecum.store.audit import AuditRow
 
@@ -27,19 +27,28 @@ def state_of(raw: str | None) -> str:
 class NoteLog:
     """What the audit log says of the notes and skills of one agent."""
 
-    def __init__(self, audit: Audit, actor: Actor) -> None:
+    def __init__(self, audit: Audit, actor: Actor, named: Callable[[Place], bool]) -> None:
+        """`named` says whether the index names a note: it gets its line after its file, and loses it before."""
         self._audit = audit
         self._actor = actor
+        self._named = named
 
     def _last(self, tier: str, slug: str) -> AuditRow | None:
         return self._audit.store.last_write(self._actor.agent, None, tier, slug)
+
+    def _never_written(self, last: AuditRow, place: Place, state: str) -> bool:
+        """Whether the file is as the last intent found it: that write never happened.
+
+        A file that was put back to the byte by hand looks the same; one that was removed is still named in the index.
+        """
+        return state == last.base and not (state == NO_FILE and self._named(place))
 
     def record_hand_edit(self, place: Place, raw: str | None) -> None:
         """Record that the file is not as the log left it, if so. Without the database that has to wait."""
         try:
             last = self._last(place.tier, place.slug)
             state, left = state_of(raw), last.state if last else NO_FILE
-            if state == left or (last and state == last.base):
+            if state == left or (last and self._never_written(last, place, state)):
                 return
             before = self._audit.store.texts([last.after_sha256]) if last else {}
             event = Event(
@@ -103,7 +112,7 @@ class NoteLog:
             return Drift(path, place.tier, place.slug, 0, what, came=(visible(raw or ""),))
         if state == last.state:
             return None
-        if state == last.base:
+        if self._never_written(last, place, state):
             what = f"row {last.n} was intended and not carried out"
             return Drift(path, place.tier, place.slug, last.n, what, unfinished=True)
         what = "it was removed by hand" if raw is None else "it was changed by hand"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vademecum.core.entries import Document, join, split
-from vademecum.core.undo import HAND, Drift, came_and_went, state_of
+from vademecum.core.undo import Drift, came_and_went, state_of
 from vademecum.errors import LockedError, StorageError
-from vademecum.gate.audit import Event
+from vademecum.gate.audit import HAND, Event
 from vademecum.gate.proposals import sha256_of
 from vademecum.model import Origin, StoreName
 from vademecum.store.audit import AuditRow

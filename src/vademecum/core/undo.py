@@ -19,9 +19,6 @@ from vademecum.gate.audit import Audit, AuditEntry
 from vademecum.gate.candidate import Effect
 from vademecum.gate.proposals import sha256_of
 
-HAND = "hand edit"
-"""The rule of a row that records what a person changed in a file."""
-
 Placed = tuple[tuple[int, str], ...]
 """Places (from 0) in the store, each with an entry's text, or with its SHA-256 once it is written down."""
 

@@ -154,11 +154,45 @@ CREATE TABLE imported (
 ) STRICT, WITHOUT ROWID;
 """
 
+_AUDIT = """
+CREATE TABLE audit (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  decision TEXT NOT NULL,
+  tier TEXT NOT NULL,
+  action TEXT NOT NULL,
+  target TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  "by" TEXT NOT NULL DEFAULT '',
+  rule TEXT NOT NULL DEFAULT '',
+  session TEXT,
+  proposal TEXT,
+  before_sha256 TEXT NOT NULL DEFAULT '',
+  after_sha256 TEXT NOT NULL DEFAULT '',
+  places TEXT NOT NULL DEFAULT '',
+  base TEXT NOT NULL DEFAULT '',
+  state TEXT NOT NULL DEFAULT '',
+  previous TEXT NOT NULL,
+  hash TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_target ON audit (tier, target);
+CREATE TABLE contents (
+  sha256 TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
 _PROPOSALS_2 = """
 ALTER TABLE proposals ADD COLUMN key TEXT NOT NULL DEFAULT '';
 ALTER TABLE proposals ADD COLUMN source TEXT NOT NULL DEFAULT '';
 ALTER TABLE proposals ADD COLUMN expires_at INTEGER;
 CREATE INDEX proposals_key ON proposals (agent, user, key);
+"""
+
+_TAINT = """
+ALTER TABLE sessions ADD COLUMN outside TEXT NOT NULL DEFAULT '';
 """
 
 MIGRATIONS: list[tuple[str, str]] = [
@@ -167,10 +201,7 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("gate", _GATE),
     ("jobs", _JOBS),
     ("surfaces", _SURFACES),
+    ("audit", _AUDIT),
     ("proposals_2", _PROPOSALS_2),
-]
-_TAINT = """
-ALTER TABLE sessions ADD COLUMN outside TEXT NOT NULL DEFAULT '';
-"""
-
     ("taint", _TAINT),
+]
