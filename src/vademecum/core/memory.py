@@ -407,7 +407,7 @@ class CoreMemory:
         used, limit = document.used, self.limit(store)
         notes = [_SAVED] if outcome == "done" else []
         notes += [told] if told else []
-        notes += planned.near_duplicates()
+        notes += planned.near_duplicates() if outcome != "staged" else []  # they quote what is not written yet
         if used >= self.config.consolidate_at * limit:
             notes.append(
                 f"The store is {used * 100 // limit}% full: time to consolidate. Merge related entries with replace, "
