@@ -99,12 +99,23 @@ class Origin:
 def _printed(part: Origin) -> str:
     text: str = part.kind
     if part.name or part.item or part.digest:
-        text += ":" + quote(part.name, safe="/@.")
+        text += ":" + _quoted(part.name)
     if part.item:
-        text += "#" + quote(part.item, safe="/@.")
+        text += "#" + _quoted(part.item)
     if part.digest:
-        text += "!" + quote(part.digest, safe="/@.")
+        text += "!" + _quoted(part.digest)
     return text
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="/@.", errors="surrogatepass")  # a file's name need not be UTF-8
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return unquote(text, errors="surrogatepass")
+    except UnicodeDecodeError:
+        return unquote(text)
 
 
 def _parsed(text: str) -> Origin:
@@ -113,7 +124,7 @@ def _parsed(text: str) -> Origin:
     kind, _, name = head.partition(":")
     match kind:
         case "person" | "user" | "assistant" | "tool" | "connector" | "agent" | "import" | "file":
-            return Origin(kind, unquote(name), unquote(item), unquote(digest))
+            return Origin(kind, _unquoted(name), _unquoted(item), _unquoted(digest))
         case _:
             raise ValueError(f"not an origin: {text!r}")
 

@@ -130,7 +130,7 @@ class Audit:
             decision=event.decision,
             tier=event.tier,
             action=event.action,
-            target=event.target,
+            target=event.target.encode("utf-8", "backslashreplace").decode(),
             origin=str(event.origin),
             by=event.by,
             rule=event.rule,

@@ -33,7 +33,8 @@ def said(text: str) -> str:
         for at, character in enumerate(folded)
         if at in kept or (unicodedata.category(character)[0] not in "PZC" and unicodedata.category(character) != "Sk")
     )
-    return left or "".join(folded.split())  # a text of nothing but punctuation is itself
+    left = left or "".join(folded.split())  # a text of nothing but punctuation is itself
+    return unicodedata.normalize("NFKC", left)  # marks meet letters where something stood between them
 
 
 def key_of(candidate: Candidate) -> str:

@@ -136,6 +136,7 @@ class Review:
 
         Raises NotFoundError, or ConflictError when it was decided already.
         """
+        reason = reason.encode("utf-8", "backslashreplace").decode()
         with self._deciding():
             proposal = self._proposals.set_status(id, "rejected", reason)
             self._gate.audit.record(decided(proposal, rule=reason))
