@@ -74,7 +74,9 @@ LOCAL_TOOLS = (
 
 
 class GateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `gate`: which tools are local, and cells of the policy that differ (`policy: {tier: {class: verdict}}`)."""
+    """Section `gate`: tools that are local, cells of the policy that differ (`policy: {tier: {class: verdict}}`), and
+    rules that are switched off.
+    """
 
     local_tools: tuple[str, ...] = LOCAL_TOOLS
     policy: dict[str, dict[str, str]] = {}
@@ -82,6 +84,12 @@ class GateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """After so many days a proposal expires; 0: it waits for ever."""
     proposals_per_source: Annotated[int, msgspec.Meta(ge=1)] = 20
     """Most proposals that wait from one source: one tool and host, one connector, one agent."""
+    secrets_off: tuple[str, ...] = ()
+    """Rules that find secrets and are not applied."""
+    scanners_off: tuple[str, ...] = ()
+    """Rules of scanners that are not applied."""
+    allow: tuple[str, ...] = ()
+    """Values that look like secrets and are none; or the eight digits of their marks."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

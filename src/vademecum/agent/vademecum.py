@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from vademecum.config import Config
     from vademecum.core.memory import CoreMemory
     from vademecum.core.notes import Notes
+    from vademecum.gate.audit import Audit
     from vademecum.gate.door import Gate
+    from vademecum.gate.redactor import Redactor
     from vademecum.gate.review import Review
     from vademecum.jobs.queue import Queue
     from vademecum.models import ChatModel
@@ -148,6 +150,13 @@ class Vademecum:
         return self.home.agent(self.actor.agent, self.config)
 
     @lazy
+    def redactor(self) -> Redactor:
+        """What takes secrets out of text before it is kept, sent or logged."""
+        from vademecum.gate.redactor import Redactor
+
+        return Redactor(self.home.secret_key, self.config.gate)
+
+    @lazy
     def gate(self) -> Gate:
         """The one door for every write."""
         from vademecum.gate.door import Gate
@@ -186,11 +195,18 @@ class Vademecum:
         """The sessions and messages of this agent with this user."""
         from vademecum.sessions.history import History
 
-        return History(self.db, self.actor, self.clock)
+        return History(self.db, self.actor, self.clock, self.redactor)
+
+    @lazy
+    def audit(self) -> Audit:
+        """What was decided about every write: entries, and the proof that none was changed."""
+        from vademecum.gate.audit import Audit
+
+        return Audit(self.db, self.clock, self.actor)
 
     @lazy
     def review(self) -> Review:
-        """What waits for a person: list, show, approve, reject."""
+        """What a person decides: pending, show, approve, reject what waits; undo what was written."""
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
 
@@ -202,7 +218,7 @@ class Vademecum:
         """The background jobs of the home."""
         from vademecum.jobs.queue import Queue
 
-        return Queue(self.db, self.clock)
+        return Queue(self.db, self.clock, clean=self.redactor.clean)
 
     def session(
         self,

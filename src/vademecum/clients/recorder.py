@@ -286,7 +286,8 @@ class Recorder:
         return msgspec.json.decode(item.detail, type=_State), item.sha256
 
     def _save(self, state: _State, tail: str) -> None:
-        detail = msgspec.json.encode(state).decode()
+        clean = {call: self.vm.redactor.value(about) for call, about in state.calls.items()}
+        detail = msgspec.json.encode(msgspec.structs.replace(state, calls=clean)).decode()
         self._imported.put(Item(self._source, self.conversation, tail, self.vm.clock(), detail))
 
 

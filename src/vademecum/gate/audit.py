@@ -37,6 +37,9 @@ AuditDecision = Literal[
 NO_FILE = "-"
 """The state of a target that is no file."""
 
+HAND = "hand edit"
+"""The rule of a row that records what was changed in a file from outside; its origin is `file`."""
+
 MAX_FAULTS = 100
 """How many faults `verify` names before it stops."""
 
@@ -181,6 +184,10 @@ class Audit:
         """Writes of the same target after `entry`, the oldest first."""
         where = "n > :n AND tier = :tier AND target = :target AND state <> ''"
         return self._entries(self._rows(where, {"n": entry.n, "tier": entry.tier, "target": entry.target}, -1))[::-1]
+
+    def by_hand(self, *, limit: int = 100) -> list[AuditEntry]:
+        """The hand edits that were found and recorded, the newest first."""
+        return self._entries(self._rows("rule = :rule AND origin = 'file'", {"rule": HAND}, limit))
 
     def head(self) -> str:
         """`N:HASH` of the last row, `0:` when there is none. Noted elsewhere it proves that nothing before was cut."""

@@ -69,6 +69,8 @@ class Candidate:
     session: str | None = None
     unattended: bool = False
     reason: str = ""
+    redacted: tuple[str, ...] = ()
+    """Kinds of secrets that were replaced in what it is made of."""
     effect: Callable[[str], Effect] | None = field(default=None, compare=False, repr=False)
 
 
@@ -116,10 +118,11 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The write waits for a person as `proposal`; nothing was written."""
+    """The write waits for a person as `proposal`; nothing was written. `note` is what its author must be told."""
 
     proposal: Proposal
     rule: str = ""
+    note: str = ""
 
 
 Decision = Accepted | Staged

@@ -86,16 +86,22 @@ def redact(
         last = 0
         for secret in find_secrets(text, off=off, allow=allow):
             value = text[secret.start : secret.end]
-            digest = hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256").hex()[:8]
-            if digest in allow:
+            made = mark(secret.rule, value, key)
+            if made[-9:-1] in allow:
                 continue
-            pieces += (text[last : secret.start], f"[secret:{secret.rule}:{digest}]")
+            pieces += (text[last : secret.start], made)
             last = secret.end
             replaced.append(secret)
         if not pieces:
             break
         text = "".join(pieces) + text[last:]
     return text, tuple(replaced)
+
+
+def mark(rule: str, value: str, key: bytes) -> str:
+    """What stands in the place of `value`, which `rule` found; see `redact`."""
+    digest = hmac.digest(key, value.encode("utf-8", "surrogatepass"), "sha256").hex()[:8]
+    return f"[secret:{rule}:{digest}]"
 
 
 def _judge(rule: Rule, data: bytes, taken: bytearray) -> Judge:

@@ -67,6 +67,7 @@ class Call:
         """Leave a sign of life."""
         session = self.text("session_id") or None
         took = round((time.perf_counter() - self.began) * 1000)
+        detail = self.vm.redactor.clean(detail)
         Heartbeats(self.vm.db).beat(Heartbeat(CHANNEL, hook, self.vm.clock(), session, took, outcome, detail))
 
 
@@ -88,11 +89,11 @@ def handle(call: Call) -> dict[str, Any] | None:
         case "session-end":
             _record(call)
             _end(call)
-        case _:
         case "tool":
             _record(call)
             used = call.payload.get("tool_input")
             call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
+        case _:
             _record(call)
     return None
 

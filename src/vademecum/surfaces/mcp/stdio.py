@@ -6,7 +6,6 @@ ends when its input ends or a signal comes, the session is closed and nothing ou
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.server.stdio import stdio_server
 
+from vademecum.surfaces.logs import log_to_stderr
 from vademecum.surfaces.mcp.background import Background
 from vademecum.surfaces.mcp.conversation import Conversations, Peer
 from vademecum.surfaces.mcp.server import build, client_name
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def run(vm: Vademecum) -> int:
     """Serve until the input ends (0) or SIGTERM or SIGINT comes (0 as well: a client stops its servers that way)."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="vademecum mcp: %(levelname)s %(message)s")
+    log_to_stderr("mcp", vm.redactor)
     stdio = _Stdio(vm)
     for name in ("SIGTERM", "SIGINT"):
         signal.signal(getattr(signal, name), stdio.stop_now)
