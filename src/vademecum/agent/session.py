@@ -244,7 +244,7 @@ class Session:
             self.id, role, text, origin=origin, tool=tool, calls=calls, channel=self.channel, turn=turn
         )
         if role == "user" and not self.title:
-            self.title = title_of(text)
+            self.title = title_of(self.vm.redactor.clean(text))
             self.vm.history.set_title(self.id, self.title)
         return message
 
@@ -253,7 +253,7 @@ class Session:
         from vademecum.agent.tools import Caller, as_sent, call_tool, for_the_record
 
         caller = Caller(self.vm, self.attempts, self.context, self.stored_id, incognito=self.incognito)
-        answer = call_tool(caller, name, args)
+        answer = self.vm.redactor.value(call_tool(caller, name, args))  # a file may hold what a person wrote into it
         kept, sent = for_the_record(name, answer), as_sent(answer)
         call = {"name": name, "args": args} | ({} if kept == sent else {"answer": sent})
         self.record("tool", kept, Origin.tool(name), tool=name, calls=[call], turn=turn)

@@ -37,7 +37,7 @@ def outside_of(vm: Vademecum, session_id: str) -> Origin | None:
 def taint(vm: Vademecum, session_id: str, *origins: Origin) -> None:
     """Note the outside parts of `origins` beside a session."""
     known = rules(vm)
-    parts = [part for origin in origins for part in known.outside(origin)]
+    parts = [vm.redactor.origin(part) for origin in origins for part in known.outside(origin)]
     if not parts:
         return
     with vm.db.atomic():
@@ -104,7 +104,7 @@ class Context:
     def say(self, text: str) -> None:
         """The user says something in an incognito session."""
         if self._id is None:
-            self._said.append(text)
+            self._said.append(self._vm.redactor.clean(text))
 
     def carried(self, origin: Origin) -> Origin:
         """The origin of what `origin` makes in this context."""
@@ -115,7 +115,7 @@ class Context:
         """The origin of `text` when the assistant writes it here: the user's when it restates what the user said."""
         from vademecum.gate.restate import restates
 
-        if restates(text, self.words()):
+        if restates(self._vm.redactor.clean(text), self.words()):  # what was said is kept without its secrets
             return Origin.user(self._vm.actor.user)
         return self.carried(Origin.assistant())
 
@@ -123,7 +123,7 @@ class Context:
         """True when the user has spoken of what `text` says, in whatever sense."""
         from vademecum.gate.restate import mentions
 
-        return mentions(text, self.words())
+        return mentions(self._vm.redactor.clean(text), self.words())
 
     def words(self) -> Sequence[str]:
         """The user's messages, newest first; of a continued conversation also those before it was summarised."""

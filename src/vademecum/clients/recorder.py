@@ -235,7 +235,7 @@ class Recorder:
         if first and state.title_rank < 0:
             from vademecum.agent.session import title_of  # once a conversation
 
-            self._set_title(title_of(first), 0, state)
+            self._set_title(title_of(self.vm.redactor.clean(first)), 0, state)
         from vademecum.agent.taint import Trail, outside_of, rules, taint
 
         trail = Trail(rules(self.vm), outside_of(self.vm, session.id))

@@ -190,6 +190,7 @@ def new(app: App, trust: str, label: str) -> None:
 
     if trust == "person":
         require_person(app.origin, "make a token that approves")
+    label = app.vm.redactor.clean(label)
     token_id, secret = Tokens(app.vm.db).new(app.vm.actor, trust, label)
     app.emit(
         {"id": token_id, "token": secret, "agent": app.agent, "user": app.user, "trust": trust, "label": label}, secret

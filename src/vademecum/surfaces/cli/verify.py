@@ -1,6 +1,7 @@
 """`vademecum verify`: prove that the history is whole, and find what was changed outside of it.
 
-Idea: a fault of the chain is a failure; a file that a person edited is news. Invariant: nothing is changed.
+Idea: a fault of the chain is a failure; a file that a person edited is news. Invariant: nothing is changed,
+unless a person asks for secrets to be replaced.
 """
 
 from __future__ import annotations
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.option("--head", default="", metavar="N:HASH", help="A head noted earlier: prove that its row still stands.")
+@click.option("--secrets", is_flag=True, help="Find secrets in files and database instead. Exits 1 when there are any.")
+@click.option("--redact", is_flag=True, help="Replace them by marks, for good. Backups that were made before stay.")
 @click.pass_obj
-def verify(app: App, head: str) -> int:
+def verify(app: App, head: str, secrets: bool, redact: bool) -> int:
     """Prove the chain of the history, and find files that were changed by hand. Exits 1 when the chain is broken.
 
     The last line is the head of the chain. Kept outside of this machine it proves later, with --head, that nothing
     before it was changed or cut off.
     """
+    if secrets or redact:
+        from vademecum.surfaces.cli.verify_secrets import verify_secrets
+
+        return verify_secrets(app, redact=redact)
     vm = app.vm
     faults, now = vm.audit.verify(head), vm.audit.head()
     drifts = [*vm.memory.drift(), *vm.notes.drift()]
