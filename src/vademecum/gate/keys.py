@@ -16,8 +16,9 @@ from vademecum.gate.candidate import Candidate
 from vademecum.model import Origin
 
 _OURS = frozenset({"person", "user", "assistant"})
-_IN_NUMBER = re.compile(r"(?<=\d)[.,:/](?=\d)|(?<!\w)-(?=\d)")
-"""Punctuation that makes another number: `1.5`, `10:30`, `-5`."""
+_IN_NUMBER = re.compile(r"(?<=\d)[.,:/](?=\d)")
+"""Punctuation that makes another number: `1.5`, `10:30`."""
+_SIGN = re.compile(r"(?<!\w)-(?=\d)")
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _HOST_CHARACTERS = 100
 
@@ -26,7 +27,7 @@ def said(text: str) -> str:
     """`text` without what a paraphrase may change: case, punctuation, white space, Unicode form. Idempotent."""
     folded = unicodedata.normalize("NFKC", text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded.casefold()).casefold())
-    folded = _UNSEEN.sub("", folded)
+    folded = _SIGN.sub("\u2212", _UNSEEN.sub("", folded))  # a minus is no punctuation
     kept = {found.start() for found in _IN_NUMBER.finditer(folded)}
     left = "".join(
         character
