@@ -1,9 +1,9 @@
 """Does a text restate what the user said in their own words? By its words alone, in many languages.
 
-Idea: what a message quotes, pastes, asks about or asks to be read is no statement of the user; of the rest, one span of
-neighbouring clauses must hold every word of the text, and the text must say neither more nor less about what is denied
-or limited. Invariant: every number, address, name and negation of the text stands in that span; a mere "yes" restates
-nothing; a text that adds one word of substance is not restated.
+Idea: what a message quotes, pastes, asks about or asks to be read is no statement of the user; of the rest, a few
+neighbouring clauses of one sentence must hold every word of a sentence of the text, and deny and limit as much as it
+does. Invariant: every number, address, name and negation of the text stands there; a mere "yes" restates nothing; a
+text that adds one word of substance is not restated.
 
 It is strict on purpose: a restatement in other words, or in another language, is left to the clean-room review.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 LONGEST = 4_000
 """Characters of a message that are looked at; the rest of a longer one was pasted."""
 MOST_CLAUSES = 4
-"""Neighbouring clauses that a sentence of the text may be drawn from."""
+"""Neighbouring clauses of one sentence that a sentence of the text may be drawn from."""
 LONGEST_TEXT = 2_000
 """Characters of a text that can be a restatement."""
 
@@ -123,12 +123,12 @@ def _is_question(sentence: str, folded: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _spans(message: str) -> tuple[_Span, ...]:
-    clauses = [clause for sentence in _own_sentences(message) for clause in _CLAUSE.split(sentence) if clause.strip()]
-    return tuple(
-        _span(", ".join(clauses[start : start + size]))
-        for size in range(1, MOST_CLAUSES + 1)
-        for start in range(len(clauses) - size + 1)
-    )
+    found: list[_Span] = []
+    for sentence in _own_sentences(message):
+        clauses = [clause for clause in _CLAUSE.split(sentence) if clause.strip()]
+        for size in range(1, min(MOST_CLAUSES, len(clauses)) + 1):
+            found += [_span(", ".join(clauses[at : at + size])) for at in range(len(clauses) - size + 1)]
+    return tuple(found)
 
 
 def _sentences(text: str) -> list[str]:

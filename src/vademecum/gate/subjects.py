@@ -77,10 +77,11 @@ def _subjects() -> dict[tuple[str, str], list[str]]:
 @functools.cache
 def _pattern(name: str, script: str) -> re.Pattern[str]:
     together = "|".join(_subjects()[name, script])
-    return re.compile(together if script == "cjk" else rf"(?<!\w)(?:{together})(?!\w)")
+    return re.compile(together if script == "cjk" else rf"(?<!\w)(?:{together})")
 
 
 def _expression(line: str, script: str) -> str:
+    end = "" if script == "cjk" or line.endswith(("…", "\\b)")) else r"(?!\w)"  # the end of a word
     line = unicodedata.normalize("NFKC", line.replace("…", "\0"))
     line = _MARKED_GAP.sub(lambda _: _GAP + ("" if script == "cjk" else r"(?<!\w)"), line)
-    return line.replace("~", r"\w{0,20}").replace(" ", r"\s{1,3}")
+    return line.replace("~", r"\w{0,20}").replace(" ", r"\s{1,3}") + end
