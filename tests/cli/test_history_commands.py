@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from cli.command_line import COMMAND, PLAIN_ENV, Cli
-from cli.terminal import Terminal
 
 import vademecum
+from cli.command_line import COMMAND, PLAIN_ENV, Cli
+from cli.terminal import Terminal
 from vademecum.model import Origin
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -10,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from core.conftest import Core, MakeCore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vademecum
+from core.conftest import Core, MakeCore
 from vademecum.core.entries import join
 from vademecum.core.memory import sha256_of
 from vademecum.core.plan import Operation
@@ -261,6 +260,17 @@ def test_reading_makes_no_file_beside_the_stores(core: Core) -> None:
     core.put(b"by hand")
     core.memory.entries("memory")
     assert [path.name for path in core.memory.path("memory").parent.iterdir()] == ["MEMORY.md"]
+
+
+def test_a_repair_is_in_the_history_and_is_no_hand_edit(core: Core) -> None:
+    core.put(b"- one\n- two\n")
+    core.memory.entries("memory")
+    core.memory.repair(core.memory.path("memory"))
+    assert core.memory.drift() == []
+    row = core.gate.audit.get(last(core))
+    assert (row.rule, row.before, row.after) == ("repair", "- one\n- two", join(["- one", "- two"]))
+    undo(core, row.n)
+    assert texts(core) == ["- one\n- two"]
 
 
 def break_database(core: Core) -> None:

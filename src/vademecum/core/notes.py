@@ -327,7 +327,7 @@ class Notes:
         def final(text: str) -> FrontMatter:
             return self._final(before, after if text == _plain(after.text) else FrontMatter.parse(text), writer)
 
-        admitted = self._admit(place, action, after.text, before, writer, lambda text: final(text).text)
+        admitted = self._admit(place, action, after.text, before, writer, final=lambda text: final(text).text)
         if isinstance(admitted, NoteChange):
             return admitted
         written = final(admitted.text)
@@ -351,7 +351,7 @@ class Notes:
 
     def _remove(self, place: Place, writer: _Writer) -> NoteChange:
         before = self._raw(place) or ""
-        admitted = self._admit(place, "remove", "", before, writer, None)
+        admitted = self._admit(place, "remove", "", before, writer, final=None)
         if isinstance(admitted, NoteChange):
             return admitted
         index = self.index()
@@ -375,6 +375,7 @@ class Notes:
         text: str,
         before: str | None,
         writer: _Writer,
+        *,
         final: Callable[[str], str] | None,
     ) -> Accepted | NoteChange:
         """The gate's answer, once it is in the history; `final` gives the file's text for the one that it lets in."""

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vademecum.errors import RefusedError
 from vademecum.surfaces.cli.app import App, Command
-from vademecum.surfaces.cli.origin import agent_mark, on_terminal
+from vademecum.surfaces.cli.origin import require_person
 from vademecum.surfaces.cli.output import Style, clock_time, plural, printable
 
 if TYPE_CHECKING:
@@ -56,13 +55,7 @@ def undo(app: App, row: str) -> None:
     ID is a row of `vademecum history`, or the proposal that was approved. What else was changed since stays. An undo
     is a change of its own in the history, and can be undone in turn.
     """
-    mark = agent_mark()
-    if app.origin.kind != "person" and (mark or not on_terminal()):
-        why = f"an agent runs this command (${mark} is set)" if mark else "this is not a terminal"
-        raise RefusedError(
-            f"Only a person can undo, and {why}. Nothing was changed.",
-            "Run `vademecum undo` yourself in a terminal.",
-        )
+    require_person(app.origin, "undo")
     said = app.vm.review.undo(row, by=app.origin)
     app.emit({"success": True, "done": True, "id": row, "message": said}, f"{app.style.good('✓')} {said}")
 
