@@ -15,6 +15,7 @@ from vademecum.agent.summary import CITE, cited
 from vademecum.agent.taint import taint
 from vademecum.agent.transcript import COMPACTION, readable
 from vademecum.errors import ModelError
+from vademecum.gate.structure import fenced
 from vademecum.model import Origin, tokens
 from vademecum.models import ChatMessage, ChatRequest
 
@@ -89,7 +90,8 @@ def _summary(model: ChatModel, older: Sequence[Message]) -> str:
     try:
         while lines:
             part, lines = _part(lines, room)
-            text = "\n".join([f"The summary so far:\n{so_far}\n" if so_far else "", "Messages:", *part]).strip()
+            earlier = f"The summary so far:\n{so_far}\n\n" if so_far else ""
+            text = earlier + fenced("\n".join(part), "messages")
             request = ChatRequest(_INSTRUCTIONS, (ChatMessage("user", text),), max_tokens=_SUMMARY_TOKENS)
             reply = model.complete(request)
             if reply.truncated:
