@@ -89,10 +89,11 @@ def test_a_later_session_that_finds_it_hears_it(tmp_path: Path) -> None:
         first.assistant(f"As I understand it: {CLAIM}")
     for n in range(3):  # each repeats what the one before has said
         with vm.session() as later:
-            later.tool(
+            answer = later.tool(
                 "session_search", {"query": "invoice blue team", "role": "assistant", "order": "newest", "limit": 1}
             )
             assert later.trust == "outside"
+            assert answer["outside"] == [hit["message_id"] for hit in answer["results"]]  # type: ignore[attr-defined]
             later.assistant(f"Known ({n}): {CLAIM}")
             assert is_staged(save(later, f"{CLAIM} ({n})"))
     with vm.session() as other:

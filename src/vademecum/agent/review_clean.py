@@ -58,7 +58,7 @@ class CleanRoom:
     trust: Trust = "assistant"
 
     def __init__(self, vm: Vademecum, part: Sequence[Message]) -> None:
-        self._user = Origin.user(vm.actor.user)
+        self._user, self._rules = Origin.user(vm.actor.user), rules(vm)
         self._words = [message.content for message in part if message.role == "user"]
 
     def writing(self, text: str) -> Origin:
@@ -71,6 +71,10 @@ class CleanRoom:
 
     def hear(self, *origins: Origin) -> None:
         """Nothing enters here."""
+
+    def is_outside(self, origin: Origin) -> bool:
+        """True for outside text, which no tool of a review puts out."""
+        return bool(self._rules.outside(origin))
 
 
 def save_signals(vm: Vademecum, session: str, part: Sequence[Message]) -> tuple[int, int]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 << 20
 """Larger files are passed over and named."""
 
+_CHAINED = "a row of the history cannot be changed without breaking its chain"
 _BY_HAND = "it is left for a person: a configuration is not changed here"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -243,6 +244,11 @@ def _in_database(vm: Vademecum, *, change: bool) -> Iterator[Found]:
                 yield from (Found(f"state.db {row.table}.{column} ({row.name})", 0, kind) for kind in kinds)
         if changed and change:
             _put(vm, row, changed)
+    for row in scrub.cells(vm.db, audit=True):
+        for column, text in row.texts.items():
+            kinds = []
+            _clean_cell(vm, row.table, column, text, kinds)
+            yield from (Found(f"state.db audit.{column} ({row.name})", 0, kind, _CHAINED) for kind in kinds)
 
 
 def _clean_cell(vm: Vademecum, table: str, column: str, text: str, kinds: list[str]) -> str:

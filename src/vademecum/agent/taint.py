@@ -134,17 +134,19 @@ class Context:
         return rows.user_messages(self._vm.db, self._vm.actor, ids, origin=said, limit=NEWEST)
 
 
-def recalled(vm: Vademecum, answer: dict[str, Any]) -> list[Origin]:
-    """The origins of the messages in an answer of `session_search`, with the neighbours that a summary has read."""
+def recalled(vm: Vademecum, answer: dict[str, Any]) -> dict[int | str, Origin]:
+    """The origins of the results of a `session_search`, by their ids, with the neighbours that a summary has read."""
     results = answer.get("results")
     side = 2 if answer.get("summary") else 0
-    found: list[Origin] = []
+    found: dict[int | str, Origin] = {}
     for hit in cast("Iterable[dict[str, Any]]", results if isinstance(results, list) else []):
-        if isinstance(hit.get("message_id"), int):
+        message, session = hit.get("message_id"), str(hit.get("session_id"))
+        if isinstance(message, int):
             try:
-                found += [message.origin for message in vm.history.around(hit["message_id"], side, side)]
+                origins = [one.origin for one in vm.history.around(message, side, side)]
             except NotFoundError:  # erased since
                 continue
-        elif (origin := outside_of(vm, str(hit.get("session_id")))) is not None:  # a title may be the assistant's
-            found.append(origin)
+            found[message] = origins[0].joined(*origins[1:])
+        elif (outside := outside_of(vm, session)) is not None:  # a title may be the assistant's
+            found[session] = outside
     return found

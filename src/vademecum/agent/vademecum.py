@@ -172,7 +172,8 @@ class Vademecum:
     @lazy
     def memory(self) -> CoreMemory:
         """The two bounded stores that are always in the prompt."""
-        from vademecum.core.memory import CoreMemory, CoreTier
+        from vademecum.core.memory import CoreMemory
+        from vademecum.core.tiers import CoreTier
         from vademecum.store.core_entries import EntryLedger
 
         ledger = EntryLedger(self._shared.db_beside_files)
@@ -183,7 +184,8 @@ class Vademecum:
     @lazy
     def notes(self) -> Notes:
         """One-fact files, read on demand; their index is in the prompt."""
-        from vademecum.core.notes import Notes, NotesTier, SkillsTier
+        from vademecum.core.notes import Notes
+        from vademecum.core.tiers import NotesTier, SkillsTier
 
         notes = Notes(self.folder, self.actor, self.config.memory, self.gate, self.clock)
         self.gate.register(NotesTier(notes))

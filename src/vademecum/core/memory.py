@@ -18,6 +18,7 @@ from vademecum.clock import Clock, now_ms
 from vademecum.config import MemoryConfig
 from vademecum.core.disk import read_bytes
 from vademecum.core.entries import Document, join, preview, split
+from vademecum.core.held import held_entries
 from vademecum.core.plan import Operation, Plan, without_secrets
 from vademecum.core.stories import drift, known_stories, story_of
 from vademecum.core.undo import Drift, came_and_went, effect_of, plan_of_undo
@@ -156,10 +157,11 @@ class CoreMemory:
 
     def shown(self, document: Document) -> tuple[str, ...]:
         """The entries as a model sees them: made inert, or why one is kept out of the prompt (not its text)."""
-        return tuple(self._shown(text) for text in document.texts)
+        held = held_entries(self)
+        return tuple(self._shown(text, held) for text in document.texts)
 
-    def _shown(self, text: str) -> str:
-        findings = self.gate.inspect(text)
+    def _shown(self, text: str, held: dict[str, Finding]) -> str:
+        findings = self._findings(text, held)
         if findings:
             rules = ", ".join(dict.fromkeys(finding.rule for finding in findings))
             return f"[entry blocked by rule {rules}; its text is kept in the file for a person to see]"
@@ -309,6 +311,21 @@ class CoreMemory:
         writer = _Writer(origins[0].joined(*origins[1:]), entry.session, act=act, stories=stories)
         return mine._commit(store, lambda document: plan_of_undo(document, entry, self.gate.audit), writer).message
 
+    def erase(self, store: StoreName, texts: Sequence[str], origin: Origin, by: Origin) -> None:
+        """Take out these entries for good, as the person `by`; those that are gone already are passed over."""
+
+        def plan(document: Document) -> Plan:
+            planned = Plan(document)
+            for text in texts:
+                if text in planned.document.texts:
+                    planned.remove(text)
+            return planned
+
+        self._commit(store, plan, _Writer(origin, act=Act("forgotten", str(by))))
+        for copy in self.path(store).parent.glob("*.before-repair"):
+            if any(text in copy.read_bytes().decode("utf-8", "replace") for text in texts):
+                copy.unlink(missing_ok=True)
+
     def drift(self) -> list[Drift]:
         """Where the files are not as the history left them: edited by hand, or a write that never happened."""
         return [found for store in STORES if (found := drift(self, store)) is not None]
@@ -326,13 +343,14 @@ class CoreMemory:
     def _meant(self, proposal: Proposal | AuditEntry) -> tuple[StoreName, CoreMemory]:
         """The store that it goes to, and the memory of the user for whom it was proposed."""
         store: StoreName = "user" if proposal.target == "user" else "memory"
-        if proposal.actor == self.actor:
-            return store, self
-        seconds, clock = self._lock_seconds, self.clock
-        other = CoreMemory(
-            self.folder, proposal.actor, self.config, self.gate, self.ledger, clock=clock, lock_seconds=seconds
-        )
-        return store, other
+        return store, self.of(proposal.actor.user)
+
+    def of(self, user: str) -> CoreMemory:
+        """The memory of the same agent for `user`."""
+        if user == self.actor.user:
+            return self
+        seconds, clock, actor = self._lock_seconds, self.clock, Actor(self.actor.agent, user)
+        return CoreMemory(self.folder, actor, self.config, self.gate, self.ledger, clock=clock, lock_seconds=seconds)
 
     def diagnose(self) -> list[Diagnosis]:
         """What is unusual in the files of both stores, and what `repair` can do about it."""
@@ -349,14 +367,18 @@ class CoreMemory:
 
         return repair_store(self, path, self._lock_seconds)
 
+    def _findings(self, text: str, held: dict[str, Finding]) -> tuple[Finding, ...]:
+        why = held.get(sha256_of(text)) if held else None
+        return self.gate.inspect(text) + (() if why is None else (why,))
+
     def _entries(self, store: StoreName, document: Document) -> tuple[Entry, ...]:
         texts = document.texts
         hashes = [sha256_of(text) for text in texts]
-        known = known_stories(self, store, hashes)
-        return tuple(self._entry(text, known.get(sha256)) for text, sha256 in zip(texts, hashes, strict=True))
+        known, held = known_stories(self, store, hashes), held_entries(self)
+        return tuple(self._entry(text, known.get(sha256), held) for text, sha256 in zip(texts, hashes, strict=True))
 
-    def _entry(self, text: str, record: EntryRecord | None) -> Entry:
-        blocked = self.gate.inspect(text)
+    def _entry(self, text: str, record: EntryRecord | None, held: dict[str, Finding]) -> Entry:
+        blocked = self._findings(text, held)
         if record is None:
             return Entry(text, Origin.file(), None, None, None, blocked)
         origin = Origin.parse(record.origin)
@@ -457,27 +479,6 @@ class CoreMemory:
         before, after = _joined(planned.removed), _joined(planned.added)
         count = len(document.cores)
         return Change(store, outcome, message, " ".join(notes), before, after, count, used, limit, proposal)
-
-
-class CoreTier:
-    """The core as the gate knows it: carries out approved changes of the stores."""
-
-    name = "core"
-
-    def __init__(self, memory: CoreMemory) -> None:
-        self._memory = memory
-
-    def current(self, proposal: Proposal) -> str:
-        """See `Tier.current`."""
-        return self._memory.current(proposal)
-
-    def apply(self, proposal: Proposal) -> str:
-        """See `Tier.apply`."""
-        return self._memory.carry_out(proposal)
-
-    def undo(self, entry: AuditEntry, by: Origin) -> str:
-        """See `Tier.undo`."""
-        return self._memory.revert(entry, by)
 
 
 def sha256_of(text: str) -> str:

@@ -64,7 +64,7 @@ class Place:
     @property
     def link(self) -> str:
         """Relative to the folder of the notes."""
-        return f"../skills/{self.slug}/SKILL.md" if self.skill else f"{self.slug}.md"
+        return link_of(self.slug, skill=self.skill)
 
     @property
     def tier(self) -> str:
@@ -75,3 +75,8 @@ class Place:
     def what(self) -> str:
         """`note` or `skill`, for messages."""
         return "skill" if self.skill else "note"
+
+
+def link_of(slug: str, *, skill: bool) -> str:
+    """The path by which the index names a note or skill, relative to the folder of the notes."""
+    return f"../skills/{slug}/SKILL.md" if skill else f"{slug}.md"

@@ -8,7 +8,7 @@ disk might take for one are refused instead of overwritten.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from vademecum.gate.audit import AuditEntry
 from vademecum.gate.candidate import Accepted, Act, Action, Candidate, Effect, Proposal, Staged
 from vademecum.home import AgentFolder
 from vademecum.model import Actor, Origin
+from vademecum.store.erasure import MARK
 
 if TYPE_CHECKING:
     from vademecum.core.repair import Diagnosis
@@ -173,6 +174,25 @@ class Notes:
             writer = _Writer(self._log.origin_before(entry), entry.session, act=act)
             done = self._remove(place, writer) if before is None else self._write(place, before, writer)
         return f"Row {entry.n} was undone. {done.message}"
+
+    def text_of(self, place: Place) -> str:
+        """The text of a file, empty when it is gone."""
+        return _plain(self._raw(place) or "")
+
+    def erase(self, slug: str, texts: Sequence[str] | None, origin: Origin, by: Origin, *, skill: bool) -> None:
+        """Erase a note or skill for good, or cut `texts` out of it, as the person `by`; nothing when it is gone."""
+        place = Place(slug, skill, self._path(slug, skill=skill))
+        writer = _Writer(origin, act=Act("forgotten", str(by)))
+        with self._locked():
+            raw = self._raw(place)
+            if raw is None:
+                return
+            if texts is None:
+                self._remove(place, writer)
+                return
+            for text in texts:
+                raw = raw.replace(text, MARK)
+            self._write(place, FrontMatter.parse(raw), writer)
 
     def drift(self) -> list[Drift]:
         """Where the files are not as the history left them: edited by hand, or a write that never happened."""
@@ -429,48 +449,6 @@ class Notes:
         if index.used >= self.config.consolidate_at * self.config.index_char_limit:
             percent = index.used * 100 // self.config.index_char_limit
             yield f"The index of notes is {percent}% full: time to merge or remove notes."
-
-
-class NotesTier:
-    """The notes as the gate knows them."""
-
-    name = "notes"
-
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-
-    def current(self, proposal: Proposal) -> str:
-        """See `Tier.current`."""
-        return self._notes.current(proposal, skill=False)
-
-    def apply(self, proposal: Proposal) -> str:
-        """See `Tier.apply`."""
-        return self._notes.carry_out(proposal, skill=False)
-
-    def undo(self, entry: AuditEntry, by: Origin) -> str:
-        """See `Tier.undo`."""
-        return self._notes.revert(entry, by)
-
-
-class SkillsTier:
-    """The skills as the gate knows them: an approved one is a file, and stands in the index."""
-
-    name = "skills"
-
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-
-    def current(self, proposal: Proposal) -> str:
-        """See `Tier.current`."""
-        return self._notes.current(proposal, skill=True)
-
-    def apply(self, proposal: Proposal) -> str:
-        """See `Tier.apply`."""
-        return self._notes.carry_out(proposal, skill=True)
-
-    def undo(self, entry: AuditEntry, by: Origin) -> str:
-        """See `Tier.undo`."""
-        return self._notes.revert(entry, by)
 
 
 def _head_of(place: Place, parts: FrontMatter) -> NoteHead:

@@ -13,6 +13,8 @@ from typing import Literal
 
 from vademecum.core.disk import read_bytes, to_text, visible
 from vademecum.core.entries import DELIMITER
+from vademecum.core.held import held_notes
+from vademecum.core.index import Index
 from vademecum.core.memory import STORES, CoreMemory
 from vademecum.core.notes import Notes
 from vademecum.errors import UnreadableError
@@ -104,12 +106,21 @@ def _index(notes: Notes) -> Section:
         return Section("notes", "")
     limit = notes.config.index_char_limit
     lines = neutralise(notes.gate.redactor.clean(visible(index.plain))).split("\n")
+    held = held_notes(notes)
+    named = [_linked(raw) for raw in visible(index.plain).split("\n")] if held else []
+    for number, path in enumerate(named[: len(lines)]):
+        if path in held:
+            lines[number] = "[line of a note that is in quarantine]"
     shown = "\n".join(_shown(notes, line) for line in lines)
     note = f"over its limit: {index.used:,} of {limit:,} characters" if index.used > limit else ""
     if index.used > _BEYOND * limit:
         shown = f"{shown[: _BEYOND * limit]}\n[more lines are in INDEX.md: it is far over its limit]"
     title = "NOTES (one fact each; read one with the `note` tool)"
     return Section("notes", _block(f"{title} {_usage(index.used, limit)}", shown), note)
+
+
+def _linked(line: str) -> str:
+    return next(iter(Index.parse(line).paths), "")
 
 
 def _shown(notes: Notes, line: str) -> str:

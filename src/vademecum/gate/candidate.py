@@ -44,7 +44,7 @@ class Effect:
 class Act:
     """A write that a person set in motion and that is therefore not asked about again: how it is recorded."""
 
-    decision: Literal["approved", "undone"]
+    decision: Literal["approved", "undone", "forgotten"]
     by: str
     proposal: str | None = None
     rule: str = ""

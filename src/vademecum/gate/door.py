@@ -17,6 +17,7 @@ from vademecum.gate.candidate import Accepted, Act, Candidate, Decision, Finding
 from vademecum.gate.lookalikes import find_lookalikes
 from vademecum.gate.policy import Policy
 from vademecum.gate.proposals import Proposals, dump_findings, load_findings, sha256_of
+from vademecum.gate.quarantine import Quarantine
 from vademecum.gate.recorder import record_act, record_refusal, recorded
 from vademecum.gate.redactor import KEY_NAME, Redactor, check_rules, told
 from vademecum.gate.subjects import subjects_of
@@ -60,6 +61,8 @@ class Gate:
         """What takes secrets out of whatever is kept."""
         self.audit = Audit(proposals.db, clock, redactor=self.redactor)
         """Where every decision is recorded."""
+        self.quarantine = Quarantine(proposals.db)
+        """What is kept and stands in no prompt and no search."""
         self._tiers: dict[str, Tier] = {}
         self._seen: dict[str, tuple[Finding, ...]] = {}
 

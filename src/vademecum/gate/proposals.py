@@ -17,6 +17,7 @@ from vademecum.config import GateConfig
 from vademecum.errors import ConflictError, NotFoundError, RefusedError
 from vademecum.gate.candidate import Action, Candidate, Finding, Proposal, Status
 from vademecum.gate.keys import key_of, sources_of
+from vademecum.gate.quarantine import Quarantine
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.store import Database
@@ -48,6 +49,7 @@ class Proposals:
         self.db = db
         self.actor = actor
         self._store = ProposalStore(db)
+        self._quarantine = Quarantine(db)
         self._clock = clock
         self._config = config or GateConfig()
         self._user = None if actor.is_owner else actor.user
@@ -108,9 +110,16 @@ class Proposals:
                 raise error
 
     def pending(self) -> list[Proposal]:
-        """What waits, oldest first; without what has expired."""
-        now = self._clock()
-        return [_proposal(row, now) for row in self._store.pending(self.actor.agent, self._user, now)]
+        """What waits, oldest first; without what has expired or came from what is in quarantine."""
+        now, check = self._clock(), self._quarantine.check(self.actor.agent)
+        waiting = [_proposal(row, now) for row in self._store.pending(self.actor.agent, self._user, now)]
+        return [one for one in waiting if not (check and check(one.origin, one.session, one.actor.user))]
+
+    def held(self, proposal: Proposal) -> str:
+        """Why `proposal` cannot be decided: it came from what is in quarantine. Empty when it did not."""
+        check = self._quarantine.check(self.actor.agent)
+        found = check(proposal.origin, proposal.session, proposal.actor.user) if check else None
+        return found.message if found else ""
 
     def past(self, limit: int = 50) -> list[Proposal]:
         """What was decided or has expired, newest first, at most `limit` of them."""

@@ -44,7 +44,8 @@ def record_act(audit: Audit, candidate: Candidate, act: Act | None) -> str:
         decision = recorded(audit, candidate, Accepted(candidate.text, rule="form only"))
         return decision.note if isinstance(decision, Accepted) else ""
     event = _event(candidate, _effect(candidate, candidate.text))
-    audit.record(replace(event, decision=act.decision, by=act.by, rule=act.rule, proposal=act.proposal, keep=True))
+    keep = act.decision != "forgotten"
+    audit.record(replace(event, decision=act.decision, by=act.by, rule=act.rule, proposal=act.proposal, keep=keep))
     return ""
 
 

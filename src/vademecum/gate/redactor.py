@@ -44,10 +44,11 @@ def told(kinds: Sequence[str]) -> str:
     """The sentence about secrets of these kinds that were replaced; empty for none."""
     if not kinds:
         return ""
-    what = "A secret was" if len(kinds) == 1 else f"{len(kinds)} secrets were"
+    one = len(kinds) == 1
+    what = "A secret was replaced by a mark" if one else f"{len(kinds)} secrets were replaced by marks"
     return (
-        f"{what} replaced by a mark before anything was stored ({', '.join(dict.fromkeys(kinds))}): the value is not "
-        "kept. Do not try to save it in another way; name where it can be looked up."
+        f"{what} before anything was stored ({', '.join(dict.fromkeys(kinds))}): the {'value is' if one else 'values are'}"
+        " not kept. Do not try to save it in another way; name where it can be looked up."
     )
 
 

@@ -162,6 +162,11 @@ class Review:
             )
         if proposal.status != "pending":
             raise already_decided(proposal)
+        if held := self._proposals.held(proposal):
+            raise RefusedError(
+                f"The proposal {proposal.id} is held back. {held} Nothing was written.",
+                "`vademecum release` lets it go again; `vademecum review reject` decides against it.",
+            )
         return proposal
 
     def _deciding(self) -> AbstractContextManager[None]:

@@ -15,19 +15,23 @@ from typing import Any
 
 from vademecum.clock import Clock, now_ms
 from vademecum.errors import NotFoundError, UsageError
+from vademecum.gate.quarantine import Quarantine
 from vademecum.gate.redactor import KEY_NAME, Redactor
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
 from vademecum.sessions.finder import Finder
 from vademecum.sessions.types import Message, NewMessage, Order, Role, SearchAnswer, SessionInfo
-from vademecum.store import Database, messages, sessions
+from vademecum.store import Database, messages, quarantine, sessions
 from vademecum.store.message_index import Filter
 from vademecum.store.messages import MessageRow, NewRow
 from vademecum.store.sessions import SessionRow
 
 BATCH = 2_000
 """Messages that `record_many` stores in one transaction; more are stored in several."""
+
+HELD = "[in quarantine: kept, and shown to no model; `vademecum release` gives it back]"
+"""What stands in the place of a message that is in quarantine."""
 
 _ROLES = ("user", "assistant", "tool", "system")
 
@@ -41,6 +45,7 @@ class History:
         self._clock = clock
         self._redactor = redactor or Redactor(db.path.with_name(KEY_NAME))
         self._finder = Finder(db, actor)
+        self._quarantine = Quarantine(db)
 
     # --- sessions
 
@@ -221,6 +226,7 @@ class History:
         """Messages that answer `query`, best (or newest) first. Any string is a query; none raises."""
         within = None if session_id is None else self._need(session_id).n
         only = Filter(role=role, channel=channel, since=since, until=until, session=within)
+        query = self._redactor.clean(query)  # a mark is what was stored
         return self._finder.search(query, limit=limit, order=order, only=only)
 
     # --- inside
@@ -235,10 +241,12 @@ class History:
         return row
 
     def _info(self, row: SessionRow) -> SessionInfo:
+        check = self._quarantine.check(self._actor.agent)
+        held = check is not None and check(Origin.user(self._actor.user), row.id, self._actor.user) is not None
         return SessionInfo(
             id=row.id,
             key=row.key,
-            title=row.title,
+            title=HELD if held else row.title,
             channel=row.channel,
             source=row.source,
             parent=row.parent,
@@ -258,9 +266,19 @@ class History:
             new = messages.insert(self._db, rows)
             if new:
                 sessions.touch(self._db, session.n, max(row.time for row in rows))
+            if new:
+                self._hold(new)
             if new and kinds:
                 self._note_redaction(session, batch[0].origin, kinds)
         return new
+
+    def _hold(self, new: Sequence[int]) -> None:
+        """Keep what comes from a source in quarantine out of searches from the start."""
+        check = self._quarantine.check(self._actor.agent)
+        if check is not None:
+            for one in quarantine.of_messages(self._db, new):
+                if check(Origin.parse(one.origin), one.session, one.user):
+                    quarantine.hold(self._db, [one.id])
 
     def _note_redaction(self, session: SessionRow, origin: Origin, kinds: Sequence[str]) -> None:
         from vademecum.gate.audit import Audit, Event  # only when there was a secret
@@ -287,7 +305,7 @@ class History:
             time=self._clock() if message.time is None else message.time,
             role=message.role,
             content=said.text,
-            tool=message.tool,
+            tool=self._redactor.clean(message.tool) if message.tool else None,
             calls=None if calls is None else well_formed(calls),
             origin=str(self._redactor.origin(message.origin)),
             channel=self._redactor.clean(message.channel) or session.channel,
@@ -319,14 +337,17 @@ def _sha256(text: str) -> str:
 
 
 def _message(row: MessageRow) -> Message:
+    calls: tuple[dict[str, Any], ...] = tuple(json.loads(row.calls)) if row.calls else ()
+    if row.held:
+        calls = tuple({key: call[key] for key in ("id", "name") if key in call} for call in calls)
     return Message(
         id=row.id,
         session_id=row.session_id,
         time=row.time,
         role=row.role,
-        content=row.content,
+        content=HELD if row.held else row.content,
         tool=row.tool,
-        calls=tuple(json.loads(row.calls)) if row.calls else (),
+        calls=calls,
         origin=Origin.parse(row.origin),
         channel=row.channel,
         turn=row.turn,

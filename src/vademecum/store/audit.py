@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from vademecum.store.connection import Database, Value
 
-WRITES = ("accepted", "approved", "undone")
+WRITES = ("accepted", "approved", "undone", "forgotten")
 """Decisions that were followed by a write of their target."""
 
 _WRITES = ", ".join(f"'{decision}'" for decision in WRITES)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from vademecum.model import Actor
 from vademecum.store.connection import Database, translated
 
-_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn"
+_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn, m.held"
 _JOIN = "messages m JOIN sessions s ON s.n = m.session"
 _OWN = "s.agent = :agent AND s.user = :user"
 
@@ -33,6 +33,8 @@ class MessageRow:
     origin: str
     channel: str
     turn: str | None
+    held: int
+    """1: in quarantine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,11 @@ class ProposalStore:
         )
         return [ProposalRow(*row) for row in rows]
 
+    def all_of(self, agent: str) -> list[ProposalRow]:
+        """Every proposal of that agent, oldest first."""
+        rows = self.db.all(f"SELECT {_COLUMNS} FROM proposals WHERE agent = ? ORDER BY created_at, id", (agent,))
+        return [ProposalRow(*row) for row in rows]
+
     def past(self, agent: str, user: str | None, now: int, limit: int) -> list[ProposalRow]:
         """What no longer waits, decided or expired, newest first."""
         rows = self.db.all(

@@ -195,6 +195,27 @@ _TAINT = """
 ALTER TABLE sessions ADD COLUMN outside TEXT NOT NULL DEFAULT '';
 """
 
+_QUARANTINE = """
+CREATE TABLE quarantine (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  agent TEXT NOT NULL,
+  action TEXT NOT NULL,
+  selector TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX quarantine_agent ON quarantine (agent, selector, n);
+CREATE TABLE erasures (
+  n INTEGER PRIMARY KEY,
+  agent TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+ALTER TABLE messages ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN retaken_at INTEGER;
+CREATE INDEX messages_held ON messages (session) WHERE held = 1;
+CREATE INDEX messages_origin ON messages (origin, session) WHERE origin <> 'assistant' AND origin <> 'user:owner';
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -204,4 +225,5 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("audit", _AUDIT),
     ("proposals_2", _PROPOSALS_2),
     ("taint", _TAINT),
+    ("quarantine", _QUARANTINE),
 ]

@@ -31,11 +31,14 @@ class Cells:
         return ", ".join(f"{column}={value}" for column, value in self.key.items())
 
 
-def cells(db: Database) -> Iterator[Cells]:
-    """Every row that has a text, table by table, a page at a time. Raises StorageError, LockedError."""
+def cells(db: Database, *, audit: bool = False) -> Iterator[Cells]:
+    """Every row that has a text, table by table, a page at a time; `audit`: those of the audit log instead.
+
+    Raises StorageError, LockedError.
+    """
     tables = db.all("SELECT name, wr FROM pragma_table_list WHERE type = 'table' AND schema = 'main' ORDER BY name")
     for table, without_rowid in tables:
-        if table.startswith(_LEFT_OUT):
+        if table != "audit" if audit else table.startswith(_LEFT_OUT):
             continue
         columns = db.all(f"SELECT name, type, pk FROM pragma_table_info('{table}') ORDER BY cid")
         key = [name for name, _, pk in columns if pk] if without_rowid else ["rowid"]

@@ -32,7 +32,7 @@ def user_messages(db: Database, actor: Actor, session_ids: Sequence[str], *, ori
     marks = ", ".join("?" * len(session_ids))
     rows = db.all(
         "SELECT m.content FROM messages AS m JOIN sessions AS s ON s.n = m.session"
-        f" WHERE s.id IN ({marks}) AND s.agent = ? AND s.user = ? AND m.role = 'user' AND m.origin = ?"
+        f" WHERE s.id IN ({marks}) AND s.agent = ? AND s.user = ? AND m.role = 'user' AND m.origin = ? AND m.held = 0"
         " ORDER BY m.id DESC LIMIT ?",
         (*session_ids, actor.agent, actor.user, origin, limit),
     )

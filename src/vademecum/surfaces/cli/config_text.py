@@ -33,6 +33,8 @@ TEMPLATE = """\
 # gate:
 #   proposal_days: 30             # what waits for a person expires after so many days; 0: never
 #   proposals_per_source: 20      # most that may wait from one tool and host, one connector or one agent
+#   local_tools: [Bash, Read]     # tools of this machine, in the place of the usual ones; all others are outside
+#   policy: {}                    # cells that differ from the printed table, as {core: {import: stage}}
 
 # sessions:
 #   retention_days: 0             # delete sessions in which nothing was said for so many days; 0: keep all
