@@ -153,6 +153,14 @@ def test_a_session_in_which_nothing_was_said_leaves_no_row(tmp_path: Path) -> No
     assert vm.history.recent() == []
 
 
+def test_closing_never_takes_the_words_of_another_process_along(tmp_path: Path) -> None:
+    one, other = opened(tmp_path), opened(tmp_path)
+    silent, talking = one.session(key="k"), other.session(key="k")
+    talking.user("keep me")
+    silent.close()
+    assert [m.content for m in other.history.messages(talking.id)] == ["keep me"]
+
+
 def test_an_error_inside_is_raised_and_the_session_says_so(tmp_path: Path) -> None:
     vm = opened(tmp_path)
     with pytest.raises(RuntimeError), vm.session() as s:
@@ -198,7 +206,7 @@ def test_incognito_leaves_no_trace_in_the_home(tmp_path: Path) -> None:
         assert (refused["success"], refused["code"]) == (False, "refused")
         note = {"action": "write", "name": "x", "description": "heliotrope", "type": "user", "content": "heliotrope"}
         assert s.tool("note", note)["success"] is False
-        assert s.tool("session_search", {"query": "heliotrope"})["success"] is not False
+        assert s.tool("session_search", {"query": "heliotrope"})["results"] == []
         with s.turn("heliotrope again") as t:
             t.answer("heliotrope indeed")
         session_id = s.id

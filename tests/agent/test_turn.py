@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,21 @@ def test_a_change_by_somebody_else_is_told_once_and_ones_own_is_not(tmp_path: Pa
         with s.turn("four") as t:
             t.answer("ok")
         assert t.events == []
+
+
+def test_a_host_that_opens_the_session_for_every_message_is_not_told_the_same_news_again(tmp_path: Path) -> None:
+    vm = vademecum.open(tmp_path)
+
+    def say(text: str, *, save: bool = False) -> list[str]:
+        with vm.session(key="telegram:42") as s, s.turn(text) as t:
+            if save:
+                t.call("memory", ADD | {"content": text})
+            t.answer("ok")
+        return t.events
+
+    assert say("one", save=True) == []
+    assert say("two") == []
+    time.sleep(0.005)  # file times and messages are compared in milliseconds
+    vm.memory.add("memory", "Somebody else's.")
+    assert len(say("three")) == 1
+    assert say("four") == []

@@ -94,6 +94,7 @@ def test_a_full_store_refuses_with_exit_code_1_and_keeps_everything(cli: Cli) ->
         ["memory", "shwo"],
         ["mmory"],
         ["note", "write", "x", "body", "--file", "f"],
+        ["note", "write", "x", "body", "--body", "other"],
         ["note", "write", "x", "--file", "/no/such/file"],
         ["note", "write", "x", "-t", "poem", "body"],
         ["session", "search", "x", "--since", "yesterday-ish"],
@@ -185,6 +186,8 @@ def test_a_note_is_written_listed_shown_and_removed(cli: Cli) -> None:
     assert "On Tuesdays." in cli("note", "show", row["slug"]).out
     assert cli("note", "show", row["slug"], "--json").json["body"].strip() == "On Tuesdays."
     assert "How we deploy" in cli("note", "list").out
+    assert cli("note", "write", "Deploy", "-d", "How we deploy", "--body", "On Fridays.").code == 0
+    assert "On Fridays." in cli("note", "show", row["slug"]).out
     assert cli("note", "remove", row["slug"]).code == 0
     missing = cli("note", "show", row["slug"], "--json")
     assert (missing.code, missing.json["error"]["code"]) == (1, "not_found")

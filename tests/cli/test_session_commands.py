@@ -33,6 +33,7 @@ def test_a_session_is_listed_shown_searched_and_deleted(cli: Cli) -> None:
     (hit,) = cli("session", "search", "mark@example.org", "--json").json["results"]
     assert {"session_id", "message_id", "role", "time", "snippet", "score"} <= hit.keys()
     assert hit["session_id"] == session
+    assert (row["opened_at"][10], hit["time"][-1]) == ("T", "Z")
     assert cli("session", "delete", session, "--json").json == {"success": True, "sessions": 1, "messages": 2}
     assert cli("session", "list", "--json").json["results"] == []
     assert cli("session", "show", session, "--json").json["error"]["code"] == "not_found"

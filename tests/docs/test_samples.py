@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+CODE = re.compile(r"`[^`\n]+`")
 NEEDS_A_PERSON = (
     "vademecum chat",
     "vademecum serve",
@@ -35,6 +36,12 @@ NEEDS_A_PERSON = (
 
 def blocks(page: Path, *languages: str) -> list[str]:
     return [body for language, body in BLOCK.findall(page.read_text(encoding="utf-8")) if language in languages]
+
+
+def links(page: Path) -> list[str]:
+    """The relative link targets of a page, those in code left out."""
+    text = CODE.sub("", BLOCK.sub("", page.read_text(encoding="utf-8")))
+    return [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -76,9 +83,7 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+    assert [target for target in links(page) if not (page.parent / target).exists()] == []
 
 
 def test_every_page_of_docs_is_reached_from_the_readme() -> None:
@@ -88,6 +93,5 @@ def test_every_page_of_docs_is_reached_from_the_readme() -> None:
         if page in reached:
             continue
         reached.add(page)
-        found = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text(encoding="utf-8"))
-        todo += [(page.parent / target).resolve() for target in found if "://" not in target]
+        todo += [(page.parent / target).resolve() for target in links(page) if target.endswith(".md")]
     assert [page.name for page in PAGES if page not in reached] == []

@@ -244,8 +244,8 @@ def test_the_process_ends_when_its_input_ends_even_before_a_first_message(folder
 def test_the_output_carries_nothing_but_the_protocol(folder: Path) -> None:
     server = Raw(folder)
     server.initialize()
-    server.ask(2, "tools/list", {})
-    server.ask(3, "tools/call", {"name": "memory", "arguments": add("Quiet.")})
+    assert "result" in server.ask(2, "tools/list", {})
+    assert "result" in server.ask(3, "tools/call", {"name": "memory", "arguments": add("Quiet.")})
     assert server.end() == (0, b"", b"")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from vademecum.sessions import History
 
+# ruff: noqa: E501  one kind a line reads as a table
 # kind, what was said, what is typed, what else was said and is not meant
 KINDS = [
     ("e-mail address", "write to ana.lopez+news@mail.example.org please", "ana.lopez+news@mail.example.org", ["ana wrote a mail", "lopez has news"]),

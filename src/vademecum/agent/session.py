@@ -106,6 +106,13 @@ def boundary(vm: Vademecum, info: SessionInfo) -> str:
     return ""
 
 
+def _changed_at(vm: Vademecum) -> int:
+    """When what a snapshot is made of was last written, in UTC ms."""
+    folder, user = vm.folder, vm.actor.user
+    files = (folder.soul, folder.store("memory"), folder.store("user", user), folder.index)
+    return max((path.stat().st_mtime_ns // 1_000_000 for path in files if path.exists()), default=0)
+
+
 def _local_day(ms: int) -> date:
     return datetime.fromtimestamp(ms / 1000, tz=UTC).astimezone().date()
 
@@ -126,8 +133,9 @@ class Session:
         self.snapshot = snapshot
         self.snapshot_taken_at = taken_at
         self.attempts = Attempts()
-        self._known = ""
         self.spoken = info is not None and info.messages > 0
+        self._known = ""
+        self._told_to = info.last_at if info is not None and info.messages else None  # changes up to then are no news
         self.context = Context(vm, self.stored_id, self.parent)
 
     @property
@@ -143,9 +151,10 @@ class Session:
     def tell_stale(self) -> bool:
         """True once after somebody else changed the files; what this session wrote itself is no news to it."""
         now = sha256(snapshot_now(self.vm))
-        news = now not in (sha256(self.snapshot), self._known)
+        known = (sha256(self.snapshot), self._known)
         self._known = now
-        return news
+        told_to, self._told_to = self._told_to, None
+        return now not in known and (told_to is None or _changed_at(self.vm) > told_to)
 
     def remember_state(self) -> None:
         """Take the files' state as known: this session has just written to them."""
@@ -203,10 +212,12 @@ class Session:
         """End the session and queue its review. One in which nothing was said leaves no row behind."""
         if self.incognito:
             return
-        if not self.spoken:
-            self.vm.history.delete(self.id)
-            return
-        _end(self.vm, self.vm.history.find(self.id), reason)
+        with self.vm.db.atomic():  # another process may be saying the first words right now
+            info = self.vm.history.find(self.id)
+            if not info.messages:
+                self.vm.history.delete(self.id)
+                return
+        _end(self.vm, info, reason)
 
     def __enter__(self) -> Self:
         return self

@@ -8,7 +8,7 @@ raised.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
     from vademecum.core.memory_tool import Attempts
     from vademecum.gate.trust import Trust
+    from vademecum.sessions.types import SessionHit
 
 Answer = dict[str, object]
 
@@ -121,14 +122,11 @@ def call_tool(caller: Caller, name: str, args: object) -> Answer:
 
 def for_the_record(name: str, answer: Answer) -> str:
     """The answer as it is kept in the session. Of a search only what leads back to its hits, lest it finds itself."""
-    kept = answer
+    kept: Answer = answer
     results = answer.get("results")
     if name == "session_search" and isinstance(results, list):
         hits: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
-        kept = {
-            "query": answer.get("query", ""),
-            "hits": [hit.get("message_id", hit.get("session_id")) for hit in hits],
-        }
+        kept = {"hits": [hit.get("message_id", hit.get("session_id")) for hit in hits]}
     return as_sent(kept)
 
 
@@ -220,7 +218,7 @@ def _session_search(caller: Caller, args: dict[str, Any]) -> Answer:
     return answer
 
 
-def _summariser(vm: Vademecum) -> Callable[[str, list[Any]], str] | None:
+def _summariser(vm: Vademecum) -> Callable[[str, Sequence[SessionHit]], str] | None:
     """A function that has the background model summarise hits with their message ids; None without a model."""
     try:
         model = vm.model(background=True)

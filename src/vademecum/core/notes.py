@@ -274,6 +274,7 @@ class Notes:
         )
 
     def _find(self, slug: str) -> Place:
+        slug = self.gate.redactor.clean(slug)
         wanted = check_slug(slug)
         places = list(self.places())
         for equal in (str.__eq__, same):

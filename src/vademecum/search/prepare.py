@@ -36,6 +36,8 @@ _SPECIAL = re.compile(
 _MARKED = re.compile(rf"(?:{_MARKS})[^\W_]")
 _JOINED = re.compile(r"-*\w+(?:['-]\w+)+|[^\W\d_]+\.(?i:js|net|io|ai)")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+# Four fast tests for whether any word needs more spellings; most texts pass none.
+_SIGN, _HUMP, _NUMBERED, _DOTTED = map(re.compile, (r"[-'+#@$~]", r"[a-z][A-Z]", r"[^\W\d_]\d", r"\.\w"))
 _RUN = re.compile(rf"(\w{{{LONGEST_WORD}}})\w+")
 _PUNCTUATION = ',;:!?()[]{}"*<>`|'
 _SYMBOL = {code: 0xE000 + code for code in range(0x21, 0x7F) if not chr(code).isalnum()}
@@ -52,21 +54,27 @@ def well_formed(text: str) -> str:
 
 def prepare(text: str) -> str:
     """`text` as it is put into the index."""
-    text = fold(text)
-    more: dict[str, None] = {}
-    long = False
-    for word in set(text.split()):
-        word = word.strip(_PUNCTUATION)
-        if word.isalpha() and (word.islower() or word.istitle() or word.isupper() or len(word) == 1):
-            if len(word) > LONGEST_WORD:
-                long = True
-            continue
-        long = long or len(word) > LONGEST_WORD
-        for special in _SPECIAL.findall(word):
-            more.update(dict.fromkeys(spellings(special)))
-    if long:
-        text = _RUN.sub(r"\1", text)
-    return f"{text}\n{' '.join(sorted(more))}" if more else text
+    folded = fold(text)
+    more = extra_spellings(folded)
+    if max(map(len, folded.split()), default=0) > LONGEST_WORD:
+        folded = _RUN.sub(r"\1", folded)
+    return f"{folded}\n{more}" if more else folded
+
+
+def extra_spellings(folded: str) -> str:
+    """The spellings that the index gets besides a folded text, separated by spaces."""
+    hump = _HUMP.search(folded)
+    if not (hump or _SIGN.search(folded) or _NUMBERED.search(folded) or _DOTTED.search(folded)):
+        return ""
+    words = folded.split()
+    odd = {word for word in words if not word.isalpha()}
+    if hump:
+        odd.update(word for word in words if len(word) > 1 and not (word.islower() or word.istitle() or word.isupper()))
+    more: set[str] = set()
+    for word in odd:
+        for special in _SPECIAL.findall(word.strip(_PUNCTUATION)):
+            more.update(spellings(special))
+    return " ".join(sorted(more))
 
 
 def fold(text: str) -> str:

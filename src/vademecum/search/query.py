@@ -1,7 +1,8 @@
 """Reading what a person typed.
 
-Idea: a query is a list of terms; each term knows the spellings under which the index may hold it, what it can be relaxed
-to, and whether it was quoted. Nothing a person types is an operator but quotes and a trailing `*`, and a quote that is
+Idea: a query is a list of terms; each term knows the spellings under which the index may hold it, what it can be
+relaxed to, and whether it was quoted.
+Nothing a person types is an operator but quotes and a trailing `*`, and a quote that is
 never closed is a character like any other. Invariant: reading never raises, and every expression that a term gives is
 valid FTS5 syntax because each string in it is quoted.
 """
@@ -12,11 +13,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from vademecum.search.prepare import LONGEST_WORD, SPACELESS, fold, is_marked, spellings, symbol
+from vademecum.search.prepare import LONGEST_WORD, SPACELESS, fold, is_marked, spellings, symbol, well_formed
 from vademecum.search.stopwords import stop_words
 
 MOST_TERMS = 32
 """Terms of a query that are looked for; a pasted page has no more use of its further words."""
+LONGEST_PHRASE = 64
+"""Words, or characters of a script without spaces, of one phrase that the index is asked for."""
 LONGEST_QUERY = 4_000
 """Characters of a query that are read."""
 
@@ -74,14 +77,15 @@ class Query:
 def read(text: str) -> Query:
     """The query that `text` means; any string is one, possibly without terms."""
     cut = len(text) > LONGEST_QUERY
-    text = text[:LONGEST_QUERY].replace("\0", " ")
+    text = well_formed(text[:LONGEST_QUERY]).replace("\0", " ")
     terms: list[Term] = []
     at = 0
     for quote in _QUOTED.finditer(text):
         terms += _words(text[at : quote.start()])
         inside = next((group for group in quote.groups() if group), "")
         if has_letters(fold(inside)):
-            terms.append(Term(inside.strip(), (fold(inside).strip(),), parts=tuple(_words(inside)), quoted=True))
+            phrase = " ".join(fold(inside).split()[:LONGEST_PHRASE])
+            terms.append(Term(inside.strip(), (phrase,), parts=tuple(_words(inside)), quoted=True))
         at = quote.end()
     terms += _words(text[at:])
     terms = list({(term.phrases, term.quoted): term for term in terms}.values())
@@ -131,8 +135,7 @@ def _trimmed(raw: str) -> str:
 
 def _term(word: str, prefix: bool) -> Term:
     shown = "".join(word.split()) if _SPACELESS_RUN.search(word) else word
-    long = [piece[:LONGEST_WORD] for piece in word.split()]
-    word = " ".join(long)
+    word = " ".join(piece[:LONGEST_WORD] for piece in word.split()[:LONGEST_PHRASE])
     parts = tuple(_parts(word))
     if is_marked(word):
         loose = () if word.endswith(("++", "#")) else (Term(word, (word,)),)
@@ -158,4 +161,5 @@ def _parts(word: str) -> Iterable[Term]:
             pieces += (" ".join(gram) for gram in grams)
             run = ""
     if pieces != [word]:
-        yield from (Term(piece.replace(" ", ""), (piece,)) for piece in pieces)
+        for piece in list(dict.fromkeys(pieces))[:MOST_TERMS]:
+            yield Term(piece.replace(" ", ""), (piece,))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from vademecum.search.prepare import prepare
+from vademecum.search.prepare import extra_spellings, fold
 from vademecum.search.query import Term, literal
 
 BESIDE, TITLE = 0.6, 0.5
@@ -65,23 +65,43 @@ class Reader:
         self._typed = typed
         self._words = words
         self._total = sum(one.weight for one in wanted) or 1.0
+        self._starts = {sequence[0] for one in wanted for sequence in one.sequences}
+        self._prefixes = any(one.term.prefix for one in wanted)
+        self._needles = _needles(wanted)
 
     def read(self, text: str) -> Reading:
         """Which terms stand in `text`, and how strongly for its length."""
-        plain = literal(text)
+        plain = comparable(text)
         exact = _stands(self._typed, plain) if self._typed else False
         if len(text) > _LONG:
             return Reading([self._loosely(one, plain) for one in self._wanted], exact)
-        found = self._words(prepare(text))
+        folded = fold(text)
+        strengths = self._strengths(self._words(folded))
+        if not all(strengths) and (more := extra_spellings(folded)):
+            strengths = [max(pair) for pair in zip(strengths, self._strengths(self._words(more)), strict=True)]
+        return Reading(strengths, exact)
+
+    def glance(self, text: str) -> Reading:
+        """The same for a neighbour, cheaper: a plain text that holds no beginning of a term is not read further."""
+        if self._needles and text.isascii():
+            plain = text.lower()
+            if not any(needle in plain for needle in self._needles):
+                return Reading([0.0] * len(self._wanted), False)
+        return self.read(text)
+
+    def _strengths(self, found: list[str]) -> list[float]:
         places: dict[str, list[int]] = {}
         for place, word in enumerate(found):
-            places.setdefault(word, []).append(place)
+            if word in self._starts or self._prefixes:
+                places.setdefault(word, []).append(place)
         norm = 1.2 * (0.25 + 0.75 * len(found) / _USUAL_WORDS)
         strengths: list[float] = []
         for one in self._wanted:
-            count = max((_count(sequence, places, found, one.term.prefix) for sequence in one.sequences), default=0)
-            strengths.append(0.5 + 0.5 * count * 2.2 / (count + norm) / 2.2 if count else 0.0)
-        return Reading(strengths, exact)
+            count = 0
+            for sequence in one.sequences:
+                count = max(count, _count(sequence, places, found, one.term.prefix))
+            strengths.append(0.5 + 0.5 * count / (count + norm) if count else 0.0)
+        return strengths
 
     def score(self, reading: Reading, title: Reading | None) -> float:
         """0 to 1: the weighted share of the query that stands here, in part beside it, in part in the title."""
@@ -101,6 +121,11 @@ class Reader:
         return 0.6 if any(text and text in plain for text in (*surfaces, *stems)) else 0.0
 
 
+def comparable(text: str) -> str:
+    """`literal(text)`, or for a long one only its lower case: a megabyte of tool output must not cost its folding."""
+    return literal(text) if len(text) <= _LONG else text.lower()
+
+
 def beside(around: Sequence[tuple[int, Reading]]) -> list[float]:
     """The strengths that neighbours at `(distance, reading)` lend, the nearer the more."""
     if not around:
@@ -109,6 +134,19 @@ def beside(around: Sequence[tuple[int, Reading]]) -> list[float]:
         max(reading.strengths[place] * (1.0 if abs(distance) == 1 else 0.8) for distance, reading in around)
         for place in range(len(around[0][1].strengths))
     ]
+
+
+def _needles(wanted: Sequence[Wanted]) -> tuple[str, ...]:
+    """Strings of which a plain ASCII text must hold one to match any term; empty when that cannot be said."""
+    needles: list[str] = []
+    heaviest = max((one.weight for one in wanted), default=0.0)
+    telling = [one for one in wanted if one.weight > heaviest / 10]  # what nearly all texts have tells nothing
+    for sequence in (sequence for one in telling for sequence in one.sequences):
+        stem = sequence[0]
+        if not stem.isascii() or len(stem) < 2:
+            return ()
+        needles.append(stem[: max(2, len(stem) - 1)])  # stemming may change the last letter of what it leaves
+    return tuple(needles)
 
 
 def _count(sequence: tuple[str, ...], places: dict[str, list[int]], words: list[str], prefix: bool) -> int:

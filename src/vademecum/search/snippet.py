@@ -10,13 +10,15 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+_LOOKED_AT = 50  # places of one word that are compared
 _SPACE = re.compile(r"\s+")
 
 
 def snippet(text: str, wanted: Iterable[str], length: int = 240) -> str:
     """At most `length` characters of `text`, round the place where most of `wanted` stand."""
     if len(text) > 50 * length:  # long tool output: look at it in its raw form first, then only near the place
-        start = max(0, _place(text, wanted, length) - 4 * length)
+        plain = text.lower()  # of a megabyte only the case is put aside, and that only where it keeps all places
+        start = max(0, _place(plain if len(plain) == len(text) else text, wanted, length) - 4 * length)
         return snippet_of_short(
             text[start : start + 8 * length], wanted, length, start > 0, start + 8 * length < len(text)
         )
@@ -29,7 +31,7 @@ def snippet_of_short(text: str, wanted: Iterable[str], length: int, cut_before: 
     if len(flat) <= length and not cut_before and not cut_after:
         return flat
     room = length - 2
-    start = _place(flat, wanted, room)
+    start = _place(same_length(flat), wanted, room)
     start = max(0, min(start - room // 4, len(flat) - room))
     if start > 0:
         space = flat.find(" ", start, start + 20)
@@ -43,25 +45,22 @@ def snippet_of_short(text: str, wanted: Iterable[str], length: int, cut_before: 
     return f"{head}{flat[start:end].strip()}{tail}"
 
 
-def _place(text: str, wanted: Iterable[str], room: int) -> int:
-    plain = same_length(text)
-    hits: list[tuple[int, int]] = []
-    for number, word in enumerate(wanted):
-        needle = same_length(word)
-        at = plain.find(needle) if needle else -1
-        for _ in range(50):
+def _place(plain: str, wanted: Iterable[str], room: int) -> int:
+    """Where to begin: near a hit of one of the rarest words, with as many of the others as possible behind it."""
+    needles = [needle for needle in dict.fromkeys(same_length(word) for word in wanted) if needle]
+    counts = {needle: count for needle in needles if (count := plain.count(needle))}
+    best, place = 0.0, 0
+    for needle in sorted(counts, key=lambda one: counts[one])[:3]:
+        at = plain.find(needle)
+        for _ in range(_LOOKED_AT):
             if at < 0:
                 break
-            hits.append((at, number))
+            start = max(0, at - room // 3)
+            piece = plain[start : start + room]
+            worth = sum(1 / counts[other] for other in counts if other in piece)
+            if worth > best:
+                best, place = worth, min(found for other in counts if (found := plain.find(other, start)) >= 0)
             at = plain.find(needle, at + 1)
-    if not hits:
-        return 0
-    hits.sort()
-    best, place = 0, hits[0][0]
-    for at, _ in hits:
-        inside = len({number for other, number in hits if at <= other < at + room * 3 // 4})
-        if inside > best:
-            best, place = inside, at
     return place
 
 

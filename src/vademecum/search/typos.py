@@ -29,7 +29,7 @@ def slips(word: str) -> list[str]:
 
 
 def nearest(word: str, vocabulary: Iterable[tuple[str, int]], most: int = 2) -> list[str]:
-    """Words of `vocabulary` (with how often each occurs) within `most` slips of `word`, the nearest and commonest first."""
+    """Words of `vocabulary` (with how often each occurs) within `most` slips of `word`, nearest and commonest first."""
     found = [
         (distance, -count, other)
         for other, count in vocabulary

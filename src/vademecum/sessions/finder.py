@@ -7,28 +7,35 @@ slips of the keyboard. Invariant: no query raises, and an answer always says how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from vademecum.model import Actor
 from vademecum.search.prepare import prepare
-from vademecum.search.query import Query, Term, literal, read
-from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, weight
+from vademecum.search.query import LONGEST_PHRASE, Query, Term, literal, read
+from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, comparable, weight
 from vademecum.search.snippet import snippet
 from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
 from vademecum.sessions.types import Order, SearchAnswer, SessionHit
 from vademecum.store import Database
 from vademecum.store.message_index import Filter, Found, MessageIndex, owner_token, tokenizer
 
-MOST_RANKED = 30_000
+MOST_RANKED = 12_000
 """Matches that the index may rank for one query; beyond, the rarest terms or the newest messages stand for all."""
-CANDIDATES = 200
-_WINDOWED = 80  # candidates whose neighbours are read
+MOST_HITS = 1_000
+"""Hits that one answer can have."""
+CANDIDATES = 100
+_WINDOWED = 40  # candidates whose neighbours are read
 _WINDOW = (2, 2)  # neighbours before and after
 _COUNTED = 1_000  # matches that are counted exactly before the rest is estimated
 _SPREAD = 5_000  # matches of one term that are looked through for neighbours of another
+_SESSIONS = 300  # sessions that are looked into, one by one, for the latest of very many matches
+_LOOKED_THROUGH = 5_000  # messages that are looked through, letter by letter, when the index has nothing
 _NEAR = 12  # distance of ids in which messages may be neighbours
 _TOOL = 0.75  # what a hit in tool output is worth against one in what people and the assistant said
+_PIECE = 0.3  # the score of a hit that was found as a piece of text
 _WEAK = 0.4  # hits below this share of the best one are left out
 
 
@@ -78,19 +85,21 @@ class _Search:
         self._index = MessageIndex(db, actor, only)
         self._words: Callable[[str], list[str]] = tokenizer(db)
         self._plan = _Plan(query)
+        self._as_it_stands = False  # hits were found letter by letter, not by words
 
     def answer(self, limit: int, order: Order) -> SearchAnswer:
         plan = self._plan
+        limit = max(1, min(limit, MOST_HITS))
         for term in plan.query.content or plan.query.terms:
             self._resolve(term)
         size = self._index.size
         wanted = [Wanted.of(term, weight(count, size), self._words) for term, count in plan.terms]
         reader = Reader([one for one in wanted if one.sequences], plan.query.literal, self._words)
-        if order == "newest":
-            ids = self._newest(limit)
-        else:
-            ids = self._candidates(limit)
-        ranked = self._rank(ids, reader)
+        ids = self._newest(limit) if order == "newest" else self._candidates(limit)
+        if not ids and (plain := plan.query.text.strip()):
+            ids = self._index.holding(plain[:200], limit, _LOOKED_THROUGH)
+            self._as_it_stands = bool(ids)
+        ranked = self._as_quoted(self._rank(ids, reader, beside_too=order != "newest"))
         if order == "newest":
             ranked.sort(key=lambda one: (one.found.time, one.found.id), reverse=True)
         elif ranked:
@@ -152,11 +161,14 @@ class _Search:
         if not terms:
             return []
         together = " AND ".join(term.match for term, _ in terms)
-        few = CANDIDATES if len(terms) > 1 or len(self._words(terms[0][0].phrases[0])) > 1 else max(50, 3 * limit)
-        if sum(count for _, count in terms) <= MOST_RANKED:
-            ids = self._index.best(together, few)
-        else:
-            ids = self._index.newest(together, few)
+        total = sum(count for _, count in terms)
+        alone = len(terms) == 1 and len(self._words(terms[0][0].phrases[0])) == 1
+        few = max(30 if alone else CANDIDATES, 2 * limit)
+        fetch = self._index.best if few < total <= MOST_RANKED else self._index.newest
+        ids = fetch(together, few)
+        if len(ids) == few and len(terms) > 1:  # so many that the exact text may not be among them
+            words = self._plan.query.literal.split()[:LONGEST_PHRASE]
+            ids += self._index.newest(Term("", (" ".join(words),)).match, limit)
         titled = self._titled(terms)
         if len(terms) > 1 and len(ids) < limit:
             ids += self._any(terms)
@@ -208,11 +220,18 @@ class _Search:
         if not terms:
             return []
         together = " AND ".join(term.match for term, _ in terms)
-        return self._index.newest(together, max(limit, 50)) or self._any(terms)
+        few = limit + 10  # some may fall out when quoted words are compared by their letters
+        if terms[0][1] <= _SPREAD:
+            ids = self._index.latest(together, few)
+        else:
+            ids = self._index.latest_by_session(together, few, _SESSIONS)
+            if len(ids) < limit:
+                ids = list(dict.fromkeys(ids + self._index.newest(together, few)))
+        return ids or self._any(terms)
 
     # --- in which order
 
-    def _rank(self, ids: Sequence[int], reader: Reader) -> list[_Candidate]:
+    def _rank(self, ids: Sequence[int], reader: Reader, *, beside_too: bool) -> list[_Candidate]:
         titles: dict[str, Reading] = {}
         ranked: list[_Candidate] = []
         for found in self._index.fetch(ids):
@@ -222,12 +241,26 @@ class _Search:
             ranked.append(one)
             one.score = self._score(one, reader)
         ranked.sort(key=_place)
-        if len(self._plan.terms) > 1:
+        if beside_too and len(self._plan.terms) > 1:
             known = {one.found.id: one.reading for one in ranked}
             for one in ranked[:_WINDOWED]:
                 self._look_beside(one, reader, known)
             ranked.sort(key=_place)
         return ranked
+
+    def _as_quoted(self, ranked: list[_Candidate]) -> list[_Candidate]:
+        """Those in which quoted words stand letter by letter (the index knows stems only), or all if there is none."""
+        quoted = [literal(term.text) for term, _ in self._plan.terms if term.quoted]
+        if not quoted:
+            return ranked
+        exact = [
+            one
+            for one in ranked
+            if all(words in comparable(_text(one.found)) or words in literal(one.found.title) for words in quoted)
+        ]
+        if ranked and not exact:
+            self._plan.notes.append("The quoted words stand nowhere exactly as typed")
+        return exact or ranked
 
     def _look_beside(self, one: _Candidate, reader: Reader, known: dict[int, Reading]) -> None:
         if one.reading.all_here or len(one.found.content) > SHORT:
@@ -236,14 +269,15 @@ class _Search:
         for distance, message, text in self._index.neighbours(one.found.session, one.found.id, *_WINDOW):
             if len(text) <= SHORT:
                 if message not in known:
-                    known[message] = reader.read(text)
+                    known[message] = reader.glance(text)
                 readings.append((distance, known[message]))
         one.reading.beside = beside(readings)
         one.score = self._score(one, reader)
 
-    @staticmethod
-    def _score(one: _Candidate, reader: Reader) -> float:
+    def _score(self, one: _Candidate, reader: Reader) -> float:
         score = reader.score(one.reading, one.title)
+        if self._as_it_stands:
+            score = max(score, _PIECE)
         return score * _TOOL if one.found.role == "tool" else score
 
     # --- what is said
@@ -265,7 +299,7 @@ class _Search:
         )
 
     def _why(self, one: _Candidate) -> str:
-        if one.reading.exact:
+        if one.reading.exact or self._as_it_stands:
             return "as typed"
         if one.reading.all_here:
             return "all words"
@@ -293,6 +327,8 @@ class _Search:
 
     def _hint(self, hits: Sequence[SessionHit]) -> str:
         said = list(self._plan.notes)
+        if self._as_it_stands:
+            said.append(f"Found as a piece of text, in the last {_LOOKED_THROUGH:,} messages only")
         if self._plan.missing:
             said.append("found nowhere: " + ", ".join(self._plan.missing[:8]))
         if not hits:
@@ -303,8 +339,18 @@ class _Search:
         return ". ".join(said) + ("." if said else "")
 
 
+def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
+    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them.
+
+    A search is not found by its own words, so calls of the search tool are left out.
+    """
+    shown = [call for call in calls or () if call.get("name") != "session_search"]
+    said = [{key: part for key, part in call.items() if key != "answer"} for call in shown]
+    return f"{content}\n{json.dumps(said, ensure_ascii=False)}" if said else content
+
+
 def _text(found: Found) -> str:
-    return f"{found.content}\n{found.calls}" if found.calls else found.content
+    return searchable(found.content, json.loads(found.calls) if found.calls else None)
 
 
 def _place(one: _Candidate) -> tuple[float, int]:

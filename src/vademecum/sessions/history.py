@@ -7,6 +7,7 @@ call returns, and verbatim but for secrets; a message that was imported twice is
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -20,7 +21,7 @@ from vademecum.gate.redactor import KEY_NAME, Redactor
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
-from vademecum.sessions.finder import Finder
+from vademecum.sessions.finder import Finder, searchable
 from vademecum.sessions.types import Message, NewMessage, Order, Role, SearchAnswer, SessionInfo
 from vademecum.store import Database, messages, quarantine, sessions
 from vademecum.store.message_index import Filter
@@ -33,7 +34,7 @@ BATCH = 2_000
 HELD = "[in quarantine: kept, and shown to no model; `vademecum release` gives it back]"
 """What stands in the place of a message that is in quarantine."""
 
-_ROLES = ("user", "assistant", "tool", "system")
+ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 
 
 class History:
@@ -141,11 +142,10 @@ class History:
 
     def purge(self, before_ms: int) -> int:
         """Erase all sessions in which nothing was said since `before_ms` (UTC ms); returns how many sessions."""
-        gone = 0
-        while rows := sessions.older_than(self._db, self._actor, before_ms, limit=200):
+        rows = sessions.older_than(self._db, self._actor, before_ms)
+        if rows:
             self._erase(rows)
-            gone += len(rows)
-        return gone
+        return len(rows)
 
     # --- messages
 
@@ -292,9 +292,9 @@ class History:
         return self._redactor.clean(well_formed(text))
 
     def _new_row(self, session: SessionRow, message: NewMessage, kinds: list[str]) -> NewRow:
-        if message.role not in _ROLES:
+        if message.role not in ROLES:
             raise UsageError(
-                f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(_ROLES)}."
+                f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(ROLES)}."
             )
         said = self._redactor.redact(well_formed(message.content))
         kinds += said.kinds
@@ -307,7 +307,7 @@ class History:
             content=said.text,
             tool=self._redactor.clean(message.tool) if message.tool else None,
             calls=None if calls is None else well_formed(calls),
-            origin=str(self._redactor.origin(message.origin)),
+            origin=_printed(self._redactor.origin(message.origin)),
             channel=self._redactor.clean(message.channel) or session.channel,
             turn=message.turn,
             source=message.source,
@@ -315,17 +315,16 @@ class History:
         )
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
-        with self._db.atomic():
+        with messages.erasing(self._db):
             gone = messages.erase(self._db, [row.n for row in rows])
             for row in rows:
                 sessions.delete(self._db, row.n)
         return gone
 
 
-def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
-    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them."""
-    said = _json([{key: part for key, part in call.items() if key != "answer"} for call in calls or ()])
-    return content if said is None else f"{content}\n{said}"
+@functools.lru_cache(maxsize=256)
+def _printed(origin: Origin) -> str:
+    return str(origin)  # an import brings the same few origins a hundred thousand times
 
 
 def _json(calls: Sequence[Mapping[str, Any]] | None) -> str | None:

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator
 
 from vademecum.model import Actor
-from vademecum.sessions.finder import Finder
-from vademecum.sessions.history import searchable
+from vademecum.sessions.finder import Finder, searchable
 from vademecum.store import Database
 from vademecum.store import reindex as rows
 

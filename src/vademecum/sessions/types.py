@@ -85,7 +85,7 @@ class SessionHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """Hits, best first; `query` says how the query was read, `hint` what to try (empty when there is nothing to say)."""
+    """Hits, best first; `query` says how it was read, `hint` what to try (empty: nothing to say)."""
 
     results: tuple[SessionHit, ...]
     query: str

@@ -13,7 +13,7 @@ from vademecum.store.connection import Database
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`faults` are SQLite's own words; `unindexed` counts messages that no search finds; sizes in bytes."""
+    """`faults` are SQLite's own words; `unindexed` counts messages that are not in the index; sizes in bytes."""
 
     faults: tuple[str, ...]
     unindexed: int

@@ -18,8 +18,10 @@ from vademecum.model import Actor
 from vademecum.store import sessions
 from vademecum.store.connection import Database, Value
 
-_JOIN = "message_text t JOIN messages m ON m.id = t.rowid JOIN sessions s ON s.n = m.session"
+# CROSS fixes the order of the loops: index, message, session; the planner would start with all of the sessions.
+_JOIN = "message_text t CROSS JOIN messages m ON m.id = t.rowid CROSS JOIN sessions s ON s.n = m.session"
 _COUNTED = 2_000  # messages of the actor that are counted before their number is estimated
+_PAGE = 20  # sessions that are fetched at a time
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M*"]
 
 
@@ -110,7 +112,12 @@ class MessageIndex:
 
     def frequency(self, expression: str, enough: int) -> int:
         """How many messages and titles match; above `enough` an estimate from how dense the newest matches are."""
-        values = {"match": self._match(expression), "first": self.first, "last": self.last, "enough": enough}
+        values: dict[str, Value] = {
+            "match": self._match(expression),
+            "first": self.first,
+            "last": self.last,
+            "enough": enough,
+        }
         row = self._db.one(
             "SELECT count(*), min(rowid) FROM (SELECT rowid FROM message_text WHERE message_text MATCH :match"
             " AND rowid BETWEEN :first AND :last ORDER BY rowid DESC LIMIT :enough)",
@@ -130,8 +137,45 @@ class MessageIndex:
         )
         return [row[0] for row in rows]
 
+    def latest(self, expression: str, limit: int) -> list[int]:
+        """Ids of all matching messages by time, the latest first. For expressions that are not too frequent."""
+        rows = self._db.all(
+            f"SELECT m.id FROM {_JOIN} WHERE t.message_text MATCH :match AND t.rowid BETWEEN :first AND :last"
+            f" AND {self._where} ORDER BY m.time DESC, m.id DESC LIMIT :limit",
+            self._bind(expression, limit),
+        )
+        return [row[0] for row in rows]
+
+    def latest_by_session(self, expression: str, limit: int, sessions: int) -> list[int]:
+        """The same for frequent expressions: looks into the sessions that were last spoken in, one by one.
+
+        Stops when no later session can have a later message, or after so many sessions.
+        """
+        found: list[tuple[int, int]] = []
+        for offset in range(0, sessions, _PAGE):
+            for n, last_at, first, last in self._spoken_in(offset):
+                if len(found) >= limit and sorted(found, reverse=True)[limit - 1][0] >= last_at:
+                    return [id_ for _, id_ in sorted(found, reverse=True)[:limit]]
+                rows = self._db.all(
+                    f"SELECT m.time, m.id FROM {_JOIN} WHERE t.message_text MATCH :match AND t.rowid BETWEEN :first AND"
+                    f" :last AND m.session = :n AND {self._where} ORDER BY t.rowid DESC LIMIT :limit",
+                    {**self._bind(expression, limit), "first": first, "last": last, "n": n},
+                )
+                found += [(time, id_) for time, id_ in rows]
+        return [id_ for _, id_ in sorted(found, reverse=True)[:limit]]
+
+    def _spoken_in(self, offset: int) -> list[tuple[int, int, int, int]]:
+        """A page of the actor's sessions, last spoken in first: number, last time, first and last message."""
+        rows = self._db.all(
+            "SELECT s.n, s.last_at, (SELECT min(id) FROM messages WHERE session = s.n),"
+            " (SELECT max(id) FROM messages WHERE session = s.n) FROM sessions s"
+            f" WHERE s.agent = :agent AND s.user = :user ORDER BY s.last_at DESC LIMIT {_PAGE} OFFSET :offset",
+            {**self._values, "offset": offset},
+        )
+        return [(n, last_at, first, last) for n, last_at, first, last in rows if first is not None]
+
     def best(self, expression: str, limit: int) -> list[int]:
-        """Ids of matching messages by bm25. Costs a walk through all matches: for expressions that are not too frequent."""
+        """Ids of matching messages by bm25. Walks through all matches: for expressions that are not too frequent."""
         rows = self._db.all(
             f"SELECT m.id FROM {_JOIN} WHERE t.message_text MATCH :match AND t.rowid BETWEEN :first AND :last"
             f" AND {self._where} ORDER BY t.rank LIMIT :limit",
@@ -151,9 +195,19 @@ class MessageIndex:
     def titled(self, expression: str, limit: int) -> list[int]:
         """Numbers of the actor's sessions whose title matches, the best first."""
         rows = self._db.all(
-            "SELECT s.n FROM message_text t JOIN sessions s ON s.n = -t.rowid WHERE t.message_text MATCH :match"
+            "SELECT s.n FROM message_text t CROSS JOIN sessions s ON s.n = -t.rowid WHERE t.message_text MATCH :match"
             " AND t.rowid < 0 AND s.agent = :agent AND s.user = :user ORDER BY t.rank LIMIT :limit",
             {**self._values, "match": self._match(expression), "limit": limit},
+        )
+        return [row[0] for row in rows]
+
+    def holding(self, text: str, limit: int, within: int) -> list[int]:
+        """Ids of messages that hold `text` as it stands (ASCII in any case), among the last `within` stored."""
+        escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        rows = self._db.all(
+            "SELECT id FROM (SELECT m.id, m.content FROM messages m CROSS JOIN sessions s ON s.n = m.session"
+            f" WHERE {self._where} ORDER BY m.id DESC LIMIT :within) WHERE content LIKE :like ESCAPE '\\' LIMIT :limit",
+            {**self._values, "like": f"%{escaped}%", "within": within, "limit": limit},
         )
         return [row[0] for row in rows]
 
@@ -161,7 +215,8 @@ class MessageIndex:
         """The actor's messages with these ids that the filter lets through, in no order."""
         marks = ",".join(str(int(one)) for one in ids)
         rows = self._db.all(
-            f"SELECT {_FOUND} FROM messages m JOIN sessions s ON s.n = m.session WHERE m.id IN ({marks}) AND {self._where}",
+            f"SELECT {_FOUND} FROM messages m CROSS JOIN sessions s ON s.n = m.session"
+            f" WHERE m.id IN ({marks}) AND {self._where}",
             self._values,
         )
         return [Found(*row) for row in rows]
@@ -184,8 +239,8 @@ class MessageIndex:
     def opening(self, session: int) -> int | None:
         """The id of the first message of a session that the filter lets through."""
         row = self._db.one(
-            f"SELECT m.id FROM messages m JOIN sessions s ON s.n = m.session WHERE m.session = :n AND {self._where}"
-            " ORDER BY m.id LIMIT 1",
+            f"SELECT m.id FROM messages m CROSS JOIN sessions s ON s.n = m.session"
+            f" WHERE m.session = :n AND {self._where} ORDER BY m.id LIMIT 1",
             {**self._values, "n": session},
         )
         return None if row is None else row[0]

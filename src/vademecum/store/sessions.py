@@ -1,6 +1,6 @@
 """Sessions as rows: one conversation of one agent with one user.
 
-Idea: every statement carries the agent and the user, so that a room above cannot forget them. Invariant: nobody reads or
+Idea: every look-up carries the agent and the user, so that a room above cannot forget them. Invariant: nobody reads or
 changes a session of another agent or user, and an open key or an import source names at most one session.
 """
 
@@ -106,11 +106,11 @@ def recent(
     return [SessionRow(*row) for row in rows]
 
 
-def older_than(db: Database, actor: Actor, before: int, limit: int) -> list[SessionRow]:
+def older_than(db: Database, actor: Actor, before: int) -> list[SessionRow]:
     """The actor's sessions in which nothing was said since `before` (UTC ms)."""
     rows = db.all(
-        f"SELECT {_COLUMNS} FROM sessions WHERE {_OWN} AND last_at < :before ORDER BY last_at LIMIT :limit",
-        {**_own(actor), "before": before, "limit": limit},
+        f"SELECT {_COLUMNS} FROM sessions WHERE {_OWN} AND last_at < :before ORDER BY last_at",
+        {**_own(actor), "before": before},
     )
     return [SessionRow(*row) for row in rows]
 

@@ -72,7 +72,8 @@ class Screen:
         title = clip(session.title or session.key or "untitled", 60)
         where = f"· {plural(len(messages), 'message')}, {ago(spoken[-1].time, now)}"
         self._say(f"Resuming {style.bold(title)} {style.dim(where)}")
-        if session.tell_stale():
+        session.tell_stale()  # said here, it is no news in the next turn
+        if session.stale:
             self._say(
                 style.warn("Memory has changed since this session began. It goes on with what it knew; /new re-reads.")
             )

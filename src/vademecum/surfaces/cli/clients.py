@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.output import Style, ago, clip, plural, printable, table
+from vademecum.surfaces.cli.output import Style, ago, clip, moment, plural, printable, table
 
 if TYPE_CHECKING:
     from vademecum.clients.claude_code import ClientReport
@@ -107,13 +107,13 @@ def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
         "installed": found.installed,
         "servers": list(found.servers),
         "context": found.context,
-        "context_at": found.context_at,
+        "context_at": moment(found.context_at),
         "hooks": [
             {
                 "event": hook.event,
                 "hook": hook.hook,
                 "scopes": list(hook.scopes),
-                "at": None if hook.last is None else hook.last.at,
+                "at": None if hook.last is None else moment(hook.last.at),
                 "milliseconds": None if hook.last is None else hook.last.milliseconds,
                 "outcome": None if hook.last is None else hook.last.outcome,
                 "detail": None if hook.last is None else hook.last.detail,

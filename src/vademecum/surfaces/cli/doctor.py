@@ -143,7 +143,7 @@ def _database(app: App) -> Iterator[Finding]:
         return
     yield Finding("database", "ok", f"state.db is sound ({health.size / 1e6:,.1f} MB, {health.journal.upper()}).")
     if health.unindexed:
-        said = f"{plural(health.unindexed, 'message')} cannot be found by a search."
+        said = f"Not in the search index: {plural(health.unindexed, 'message')}."
         yield Finding("index", "warn", said, "vademecum reindex")
     else:
         yield Finding("index", "ok", "Every message is in the search index.")

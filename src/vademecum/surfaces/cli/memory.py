@@ -14,7 +14,7 @@ import click
 from vademecum.errors import UsageError, VademecumError
 from vademecum.model import StoreName
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.output import Style, ago, plural, printable
+from vademecum.surfaces.cli.output import Style, ago, moment, plural, printable
 
 if TYPE_CHECKING:
     from vademecum.core.memory import Change, Entry, StoreView
@@ -154,8 +154,8 @@ def _details(entry: Entry) -> dict[str, object]:
         "text": entry.text,
         "origin": str(entry.origin),
         "session": entry.session,
-        "created_at": entry.created_at,
-        "updated_at": entry.updated_at,
+        "created_at": moment(entry.created_at),
+        "updated_at": moment(entry.updated_at),
         "blocked": [finding.message for finding in entry.blocked],
     }
 

@@ -65,33 +65,24 @@ def show(app: App, slug: str) -> None:
 
 @note.command()
 @click.argument("name")
-@click.argument("body", required=False)
+@click.argument("text", required=False, metavar="[BODY]")
 @click.option("--description", "-d", default="", help="One line for the index: what the note says.")
-@click.option(
-    "--type",
-    "-t",
-    "kind",
-    type=click.Choice(NOTE_TYPES),
-    default="reference",
-    show_default=True,
-    help="What it is about.",
-)
+@click.option("--type", "-t", "kind", type=click.Choice(NOTE_TYPES), default="reference", help="Its kind [reference].")
+@click.option("--body", "-b", help="The body, instead of BODY.")
 @click.option("--file", "-f", "source", type=click.Path(path_type=Path), help="Read the body from this file.")
 @click.pass_obj
-def write(app: App, name: str, body: str | None, description: str, kind: str, source: Path | None) -> None:
+def write(app: App, name: str, text: str | None, description: str, kind: str, **bodies: str | Path | None) -> None:
     """Write a note: make it, or replace the one of that name. Without BODY (or with `-`) standard input is read.
 
     \b
     vademecum note write deploy -d "How we deploy" -t project "Tuesdays, with Ana on call."
     """
-    if source is not None and body is not None:
-        raise UsageError("Give BODY or --file, not both. Nothing was written.")
-    if source is not None:
-        body = _read(source)
-    elif body is None or body == "-":
-        body = read_stdin()
-    change = app.vm.notes.write(name, description, kind, body, origin=app.origin)
-    report(app, change)
+    given = [body for body in (text, *bodies.values()) if body is not None]
+    if len(given) > 1:
+        raise UsageError("The body was given more than once. Nothing was written.", "Use BODY, --body or --file.")
+    body = given[0] if given else "-"
+    content = _read(body) if isinstance(body, Path) else read_stdin() if body == "-" else body
+    report(app, app.vm.notes.write(name, description, kind, content, origin=app.origin))
 
 
 @note.command()

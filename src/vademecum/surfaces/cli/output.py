@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TextIO
 
+from vademecum.clock import iso
+
 WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that break between any two characters
 PIECES = re.compile(rf"\n|[^\S\n]+|[{WIDE}]|[^\s{WIDE}]+")
 """What a line is broken between: line feeds, runs of white space, words."""
@@ -183,6 +185,11 @@ def ago(at_ms: int | None, now: int) -> str:
     if days < 60:
         return "yesterday" if days == 1 else f"{days} days ago"
     return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone().strftime("%Y-%m-%d")
+
+
+def moment(at_ms: int | None) -> str | None:
+    """A time for scripts: RFC 3339 in UTC, or None."""
+    return None if at_ms is None else iso(at_ms)
 
 
 def clock_time(at_ms: int) -> str:

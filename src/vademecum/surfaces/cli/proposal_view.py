@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
-from vademecum.surfaces.cli.output import Style, ago, clip, plural, printable, table
+from vademecum.surfaces.cli.output import Style, ago, clip, moment, plural, printable, table
 
 if TYPE_CHECKING:
     from vademecum.gate.candidate import Proposal
@@ -40,8 +40,8 @@ def proposal_json(proposal: Proposal, target: Target | None = None) -> dict[str,
         "base": proposal.base,
         "reason": proposal.reason,
         "session": proposal.session,
-        "created_at": proposal.created_at,
-        "expires_at": proposal.expires_at,
+        "created_at": moment(proposal.created_at),
+        "expires_at": moment(proposal.expires_at),
         "status": proposal.status,
         "decision": proposal.decision,
     }

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import parse_iso
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.origin import on_terminal
-from vademecum.surfaces.cli.output import ago, clip, clock_time, plural, printable, table
+from vademecum.surfaces.cli.output import ago, clip, clock_time, moment, plural, printable, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,9 +181,9 @@ def _info_json(info: SessionInfo, now_sha: str) -> dict[str, object]:
         "title": info.title,
         "channel": info.channel,
         "parent": info.parent,
-        "opened_at": info.opened_at,
-        "last_at": info.last_at,
-        "ended_at": info.ended_at,
+        "opened_at": moment(info.opened_at),
+        "last_at": moment(info.last_at),
+        "ended_at": moment(info.ended_at),
         "end_reason": info.end_reason,
         "messages": info.messages,
         "stale": stale,
@@ -194,7 +194,7 @@ def message_json(message: Message) -> dict[str, object]:
     """A message as scripts see it."""
     return {
         "message_id": message.id,
-        "time": iso(message.time),
+        "time": moment(message.time),
         "role": message.role,
         "content": message.content,
         "tool": message.tool,
@@ -210,7 +210,7 @@ def hit_json(hit: SessionHit) -> dict[str, object]:
         "session_id": hit.session_id,
         "message_id": hit.message_id,
         "role": hit.role,
-        "time": iso(hit.time),
+        "time": moment(hit.time),
         "snippet": hit.snippet,
         "score": hit.score,
         "title": hit.title,

@@ -15,7 +15,7 @@ import click
 from vademecum.errors import RefusedError, UsageError
 from vademecum.surfaces.cli.app import App, Command, Group
 from vademecum.surfaces.cli.origin import require_person
-from vademecum.surfaces.cli.output import ago, plural, printable, table
+from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
 
 if TYPE_CHECKING:
     from vademecum.home import AgentFolder, Home
@@ -212,9 +212,9 @@ def list_tokens(app: App) -> None:
             "user": t.actor.user,
             "trust": t.trust,
             "label": t.label,
-            "created_at": t.created_at,
-            "used_at": t.used_at,
-            "revoked_at": t.revoked_at,
+            "created_at": moment(t.created_at),
+            "used_at": moment(t.used_at),
+            "revoked_at": moment(t.revoked_at),
         }
         for t in found
     ]
