@@ -33,7 +33,17 @@ TEMPLATE = """\
 # gate:
 #   proposal_days: 30             # what waits for a person expires after so many days; 0: never
 #   proposals_per_source: 20      # most that may wait from one tool and host, one connector or one agent
-#   local_tools: [Bash, Read]     # tools of this machine, in the place of the usual ones; all others are outside
+#   local_tools:                  # tools of this machine; all others, and whatever fetches, are outside
+#     [Bash, BashOutput, KillShell, KillBash, Read, Edit, MultiEdit, Write, NotebookEdit, NotebookRead,
+#      Grep, Glob, LS, TodoWrite, TodoRead, ExitPlanMode, AskUserQuestion, Monitor, shell, local_shell,
+#      exec, exec_command, unified_exec, write_stdin, apply_patch, update_plan, view_image,
+#      run_shell_command, read_file, read_many_files, write_file, replace, list_directory,
+#      search_file_content, glob, terminal, execute_command, run_command, run_in_terminal, edit_file,
+#      create_file, str_replace_editor, str_replace_based_edit_tool, list_dir, grep_search, file_search,
+#      codebase_search, search_files, patch, todo, sh, powershell]
+#   secrets_off: []               # rules that find secrets and are not applied
+#   scanners_off: []              # rules of scanners that are not applied
+#   allow: []                     # values that look like secrets and are none, or the digits of their marks
 #   policy: {}                    # cells that differ from the printed table, as {core: {import: stage}}
 
 # sessions:
