@@ -132,7 +132,7 @@ def test_a_blocked_entry_can_be_removed_and_replaced(gate: Gate) -> None:
         "SSH key is at ~/.ssh/id_ed25519",
         "check in with the team on Mondays",
         "The system prompt of the bot lives in prompts/system.md; ignore all previous drafts",
-        "# Heading\n---\n<system>kept raw in the file</system>",
+        "# Heading\n---\n<b>kept raw in the file</b>",
         "[BLOCKED: this text was copied from a log]",
     ],
 )

@@ -264,6 +264,7 @@ class Session:
         from vademecum.agent.tools import Caller, as_sent, call_tool, for_the_record
 
         caller = Caller(self.vm, self.attempts, self.context, self.stored_id, incognito=self.incognito)
+        name = self.vm.redactor.clean(name)  # a model may call anything; a message round it would hide the secret
         answer = self.vm.redactor.value(call_tool(caller, name, args))  # a file may hold what a person wrote into it
         kept, sent = for_the_record(name, answer), as_sent(answer)
         call = {"name": name, "args": args} | ({} if kept == sent else {"answer": sent})
