@@ -112,6 +112,11 @@ class Chat:
         Raises ModelError when the model fails; the turn is then marked as interrupted, and the next one may follow.
         """
         yield from self._make_room(text)
+        if self.session.refresh():
+            lines = self._lines
+            self._adopt(self.session)
+            self._lines = lines if self.session.incognito else self._lines
+            yield Notice("Something was put aside, released or forgotten: memory was read again.")
         turn, start = self.session.turn(text, kind), len(self._lines)
         try:
             with turn:

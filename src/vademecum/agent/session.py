@@ -42,6 +42,13 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def retake_mark(vm: Vademecum) -> int:
+    """Changes whenever open snapshots were taken anew."""
+    from vademecum.store.quarantine import mark
+
+    return mark(vm.db, vm.actor.agent)
+
+
 def open_session(
     vm: Vademecum,
     key: str | None,
@@ -135,6 +142,7 @@ class Session:
         self.attempts = Attempts()
         self.spoken = info is not None and info.messages > 0
         self._known = ""
+        self._mark = retake_mark(vm)
         self._told_to = info.last_at if info is not None and info.messages else None  # changes up to then are no news
         self.context = Context(vm, self.stored_id, self.parent)
 
@@ -147,6 +155,19 @@ class Session:
     def stale(self) -> bool:
         """True when the files now differ from the snapshot. The prompt of this session stays as it is."""
         return sha256(snapshot_now(self.vm)) != sha256(self.snapshot)
+
+    def refresh(self) -> bool:
+        """Take the new snapshot after a person put something aside, gave it back or forgot it; True when so.
+
+        It is the one case in which an open session's snapshot changes. Whoever keeps messages reads them again.
+        """
+        mark = retake_mark(self.vm)
+        if mark == self._mark:
+            return False
+        self._mark = mark
+        kept = None if self.incognito else self.vm.history.find(self.id).snapshot
+        self.snapshot = snapshot_now(self.vm) if kept is None else kept
+        return True
 
     def tell_stale(self) -> bool:
         """True once after somebody else changed the files; what this session wrote itself is no news to it."""

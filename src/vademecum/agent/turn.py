@@ -64,6 +64,7 @@ class Turn:
 
         self.state = "open"
         session = self.session
+        session.refresh()
         session.attempts = Attempts()
         if self.kind == "user":
             session.record("user", self.text, Origin.user(session.vm.actor.user), turn=self.id)

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from vademecum.clock import Clock, now_ms
 from vademecum.home import AgentFolder, Home
-from vademecum.model import OWNER, Actor, ToolSpec
+from vademecum.model import OWNER, Actor, Origin, ToolSpec
 
 if TYPE_CHECKING:
+    from vademecum.agent.forget import Receipt
+    from vademecum.agent.quarantine import Aside
     from vademecum.agent.session import Session
     from vademecum.config import Config
     from vademecum.core.memory import CoreMemory
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from vademecum.gate.door import Gate
     from vademecum.gate.redactor import Redactor
     from vademecum.gate.review import Review
+    from vademecum.gate.selector import Selector
     from vademecum.jobs.queue import Queue
     from vademecum.models import ChatModel
     from vademecum.sessions.history import History, SearchAnswer
@@ -214,6 +217,26 @@ class Vademecum:
 
         _ = self.memory, self.notes  # they register the tiers through which an approval is carried out
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
+
+    @lazy
+    def quarantine(self) -> Aside:
+        """What is kept and stands in no prompt and no search: add, release, list; for this agent and all its users."""
+        from vademecum.agent.quarantine import Aside
+
+        return Aside(self)
+
+    def forget(self, selector: Selector | str, *, by: Origin, dry_run: bool = False) -> Receipt:
+        """Erase for good what came from somewhere (`url:...`, `session:...`), or every copy of a core entry's text
+        (`Selector("entry", text)`), of this agent and all its users.
+
+        `dry_run` only says what would go. Raises RefusedError unless `by` is a person, UsageError, AmbiguousError,
+        LockedError. About 3 s for 100,000 messages.
+        """
+        from vademecum.agent.forget import forget
+        from vademecum.gate.selector import Selector
+
+        chosen = Selector.parse(selector) if isinstance(selector, str) else selector
+        return forget(self, chosen, by=by, dry_run=dry_run)
 
     @lazy
     def queue(self) -> Queue:

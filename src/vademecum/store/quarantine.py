@@ -149,3 +149,18 @@ def retake(db: Database, n: int, snapshot: str | None, sha256: str | None, at: i
     db.execute(
         "UPDATE sessions SET snapshot = ?, snapshot_sha256 = ?, retaken_at = ? WHERE n = ?", (snapshot, sha256, at, n)
     )
+
+
+def exists(db: Database, agent: str, session: str) -> bool:
+    """Whether the agent has a session with that id."""
+    return db.one("SELECT 1 FROM sessions WHERE agent = ? AND id = ?", (agent, session)) is not None
+
+
+def sources(db: Database, sessions: Iterable[str]) -> list[str]:
+    """What the sessions with these ids were recorded or imported from."""
+    found: dict[str, None] = {}
+    for session in dict.fromkeys(sessions):
+        row = db.one("SELECT source FROM sessions WHERE id = ? AND source <> ''", (session,))
+        if row is not None:
+            found[row[0]] = None
+    return list(found)

@@ -84,7 +84,10 @@ class Conversation:
 
         with self._lock:
             session = self._running()
-            return snapshot_now(self.peer.vm) if session is None else session.snapshot
+            if session is None:
+                return snapshot_now(self.peer.vm)
+            session.refresh()
+            return session.snapshot
 
     def start(self) -> str:
         """Begin afresh: the client's person starts a session. Returns the snapshot as of now."""
