@@ -156,6 +156,8 @@ def run(tree: Path, first: str, seconds: float, without: list[str]) -> str:
         done = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return "timeout"
+    if done.returncode and not first:
+        print(done.stdout.decode(errors="replace")[-2_000:])
     return "passed" if done.returncode == 0 else "failed"
 
 
