@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+from vademecum.config import LOCAL_TOOLS
 from vademecum.errors import ConfigError, RefusedError
 from vademecum.files import locked, write_atomic
 
@@ -33,14 +34,7 @@ TEMPLATE = """\
 # gate:
 #   proposal_days: 30             # what waits for a person expires after so many days; 0: never
 #   proposals_per_source: 20      # most that may wait from one tool and host, one connector or one agent
-#   local_tools:                  # tools of this machine; all others, and whatever fetches, are outside
-#     [Bash, BashOutput, KillShell, KillBash, Read, Edit, MultiEdit, Write, NotebookEdit, NotebookRead,
-#      Grep, Glob, LS, TodoWrite, TodoRead, ExitPlanMode, AskUserQuestion, Monitor, shell, local_shell,
-#      exec, exec_command, unified_exec, write_stdin, apply_patch, update_plan, view_image,
-#      run_shell_command, read_file, read_many_files, write_file, replace, list_directory,
-#      search_file_content, glob, terminal, execute_command, run_command, run_in_terminal, edit_file,
-#      create_file, str_replace_editor, str_replace_based_edit_tool, list_dir, grep_search, file_search,
-#      codebase_search, search_files, patch, todo, sh, powershell]
+#   local_tools: [LOCAL_TOOLS]    # tools of this machine; all others, and whatever fetches, are outside
 #   secrets_off: []               # rules that find secrets and are not applied
 #   scanners_off: []              # rules of scanners that are not applied
 #   allow: []                     # values that look like secrets and are none, or the digits of their marks
@@ -70,7 +64,7 @@ TEMPLATE = """\
 # agents:
 #   NAME:
 #     path: /path/to/folder
-"""
+""".replace("LOCAL_TOOLS", ", ".join(LOCAL_TOOLS))
 
 ENV_TEMPLATE = """\
 # Keys and tokens, one KEY=value a line. Only you can read this file.
