@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -21,9 +22,12 @@ sys.path.insert(0, str(ROOT / "tests" / "gate"))
 
 from secret_rows import rows as secret_rows  # noqa: E402
 
+import vademecum  # noqa: E402
+from vademecum.gate.candidate import Candidate  # noqa: E402
 from vademecum.gate.canonical import canonical  # noqa: E402
 from vademecum.gate.scanners import refuses, scan  # noqa: E402
 from vademecum.gate.secrets import redact  # noqa: E402
+from vademecum.model import Actor, Origin  # noqa: E402
 
 KEY = b"a key for measuring"
 HOSTILE = {
@@ -90,6 +94,7 @@ def of_cost(folder: Path, megabytes: int) -> None:
         times = sorted(seconds(lambda call=call, text=text: call(text)) for text in notes)
         print(f"{name}: {median(times) * 1e6:.0f} us at the median of {len(notes)} notes of 300 characters, "
               f"{times[int(len(times) * 0.95)] * 1e6:.0f} us at 95 %")  # fmt: skip
+    of_admit(notes)
     share = max(1, megabytes * 1_000_000 // len(joined))
     took = seconds(lambda: [redact(text, KEY) for _ in range(share) for text in texts])
     print(f"history: {share * len(joined) / 1e6:.0f} MB redacted in {took:.1f} s of CPU, "
@@ -98,6 +103,15 @@ def of_cost(folder: Path, megabytes: int) -> None:
         text = (unit * (1_000_000 // len(unit) + 1))[:1_000_000]
         print(f"1 MB of {name}: redact {seconds(lambda: redact(text, KEY)):.2f} s, "  # noqa: B023
               f"scan {seconds(lambda: scan(text)):.2f} s")  # noqa: B023  # fmt: skip
+
+
+def of_admit(notes: list[str]) -> None:
+    """A whole decision of the gate, the record of it in the history included."""
+    with tempfile.TemporaryDirectory() as folder, vademecum.open(folder) as vm:
+        wanted = [Candidate("core", "add", "memory", note, Origin.person(), Actor()) for note in notes]
+        vm.gate.admit(wanted[0])
+        times = sorted(seconds(lambda one=one: vm.gate.admit(one)) for one in wanted)
+    print(f"admit: {median(times) * 1e6:.0f} us at the median, {times[int(len(times) * 0.95)] * 1e6:.0f} us at 95 %")
 
 
 def main() -> None:

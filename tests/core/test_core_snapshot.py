@@ -8,6 +8,7 @@ from tests.core.conftest import Core, MakeCore
 
 from vademecum.core.birth import write_new_agent
 from vademecum.core.snapshot import Snapshot, identity, sources_changed, take_snapshot
+from vademecum.model import Origin
 
 RULE = "═" * 46
 WHAT_NEXT = ("What I never do without asking", "Other agents")

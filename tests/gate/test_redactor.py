@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gate.secret_rows import rows
+from secret_rows import rows
 from vademecum.config import GateConfig
 from vademecum.errors import BlockedError, ConfigError, StorageError
 from vademecum.gate.audit import Audit, Event

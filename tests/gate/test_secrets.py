@@ -183,7 +183,7 @@ def test_work_on_a_hostile_text_grows_with_the_text_and_not_faster(unit: str, mo
 
         return judge
 
-    monkeypatch.setattr(secrets, "CHECKS", {name: counted(check) for name, check in secret_checks.CHECKS.items()})
+    monkeypatch.setattr(secret_checks, "CHECKS", {name: counted(check) for name, check in secret_checks.CHECKS.items()})
 
     def work_for(times: int) -> int:
         nonlocal work

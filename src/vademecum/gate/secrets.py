@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from vademecum.gate.rulebook import Judge, Rule, Rulebook
-from vademecum.gate.secret_checks import CHECKS, entropy, private_key_end
 
 ROUNDS = 8
 """How often a text is looked at again after something was replaced in it."""
@@ -71,14 +70,15 @@ def find_secrets(text: str, *, off: Collection[str] = (), allow: Collection[str]
 
 
 def redact(
-    text: str, key: bytes, *, off: Collection[str] = (), allow: Collection[str] = ()
+    text: str, key: bytes | Callable[[], bytes], *, off: Collection[str] = (), allow: Collection[str] = ()
 ) -> tuple[str, tuple[Secret, ...]]:
     """`text` with each secret replaced by `[secret:kind:hmac]`, and what was replaced.
 
     `hmac` is the first 8 hex digits of HMAC-SHA256 over the value under `key` (the home's own): equal values get
     equal marks in one home, and no mark can be turned back or compared between homes. An entry of `allow` may also be
     those 8 digits, since after a replacement nothing else is known of the value. Offsets of the secrets are those of
-    the round that found them; for a text without nested secrets, of `text` itself.
+    the round that found them; for a text without nested secrets, of `text` itself. A `key` that is a function is
+    called when the first secret is found.
     """
     replaced: list[Secret] = []
     for _ in range(ROUNDS):
@@ -86,6 +86,7 @@ def redact(
         last = 0
         for secret in find_secrets(text, off=off, allow=allow):
             value = text[secret.start : secret.end]
+            key = key if isinstance(key, bytes) else key()
             made = mark(secret.rule, value, key)
             if made[-9:-1] in allow:
                 continue
@@ -106,6 +107,8 @@ def mark(rule: str, value: str, key: bytes) -> str:
 
 def _judge(rule: Rule, data: bytes, taken: bytearray) -> Judge:
     """What tells whether a value that `rule` found is a secret; one that is `taken` already is not judged again."""
+    from vademecum.gate.secret_checks import CHECKS, entropy, private_key_end  # 7 ms; only when a keyword was seen
+
     least = float(rule.note[1:]) if rule.note[0] == "e" and rule.note[1:].isdigit() else None
     check = CHECKS.get(rule.note)
 
