@@ -11,6 +11,7 @@ import pytest
 
 import vademecum
 from cli.command_line import COMMAND, PLAIN_ENV, Cli
+from vademecum.clock import parse_iso
 from vademecum.errors import RefusedError
 from vademecum.model import Origin
 from vademecum.store.tokens import Tokens
@@ -101,7 +102,7 @@ def test_show_prints_the_change_the_origin_in_words_and_what_binds_it(cli: Cli) 
         False,
         sha256("Backups run at nine."),
     )
-    assert data["expires_at"] - data["created_at"] == 30 * 86_400_000
+    assert parse_iso(data["expires_at"]) - parse_iso(data["created_at"]) == 30 * 86_400_000
 
 
 def test_show_compares_with_what_is_there_now_and_says_that_it_changed(cli: Cli) -> None:
