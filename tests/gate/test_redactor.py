@@ -8,14 +8,16 @@ import stat
 from pathlib import Path
 
 import pytest
-
 from secret_rows import rows
+
 from vademecum.config import GateConfig
 from vademecum.errors import BlockedError, ConfigError, StorageError
-from vademecum.gate.audit import Audit, Event
-from vademecum.gate.candidate import Accepted, Candidate, Staged
+from vademecum.gate.audit import Audit, AuditEntry, Event
+from vademecum.gate.candidate import Accepted, Candidate, Proposal, Staged
 from vademecum.gate.door import Gate
+from vademecum.gate.proposals import Proposals
 from vademecum.gate.redactor import Redactor, key_of
+from vademecum.gate.review import Review
 from vademecum.model import Actor, Origin
 from vademecum.store import Database
 from vademecum.store.proposals import ProposalStore
@@ -203,3 +205,30 @@ def test_a_scanner_that_is_switched_off_finds_nothing(db: Database) -> None:
 
 def test_history_is_kept_whatever_scanners_think_of_it(db: Database) -> None:
     assert isinstance(gate_of(db).admit(wants(GRAVE, tier="sessions")), Accepted)
+
+
+def test_a_person_who_edits_a_proposal_or_rejects_it_stores_no_secret_either(db: Database) -> None:
+    gate = gate_of(db)
+    written: list[str] = []
+
+    class Tier:
+        name = "core"
+
+        def current(self, proposal: Proposal) -> str:
+            return ""
+
+        def apply(self, proposal: Proposal) -> str:
+            written.append(proposal.text)
+            return "Written."
+
+        def undo(self, entry: AuditEntry, by: Origin) -> str:
+            return ""
+
+    gate.register(Tier())  # type: ignore[arg-type]
+    review = Review(gate, Proposals(db, Actor()))
+    waiting = [gate.admit(wants(f"fact {n}", Origin.tool("web", "u"))) for n in range(2)]
+    first, second = (decision.proposal.id for decision in waiting if isinstance(decision, Staged))
+    assert "secret was replaced" in review.approve_edited(first, SAID, by=Origin.person())
+    review.reject(second, SAID)
+    assert SECRET not in written[0]
+    assert SECRET not in repr([review.show(first), review.show(second)])

@@ -46,9 +46,10 @@ def told(kinds: Sequence[str]) -> str:
         return ""
     one = len(kinds) == 1
     what = "A secret was replaced by a mark" if one else f"{len(kinds)} secrets were replaced by marks"
+    kept = "the value is not kept" if one else "the values are not kept"
     return (
-        f"{what} before anything was stored ({', '.join(dict.fromkeys(kinds))}): the {'value is' if one else 'values are'}"
-        " not kept. Do not try to save it in another way; name where it can be looked up."
+        f"{what} before anything was stored ({', '.join(dict.fromkeys(kinds))}): {kept}. Do not try to save it "
+        "in another way; name where it can be looked up."
     )
 
 

@@ -88,10 +88,10 @@ class Review:
         by: Origin,
         base: str | None = None,
     ) -> str:
-        """Apply exactly `text` in place of the proposal's and return the tier's line. Raises as `approve`.
+        """Apply exactly `text`, but for secrets, in place of the proposal's and return the tier's line.
 
-        The proposal keeps the text that was proposed; its `decision` says which one was written. Raises UsageError when
-        there is no text to write.
+        Raises as `approve`. The proposal keeps the text that was proposed; its `decision` says which one was written.
+        Raises UsageError when there is no text to write.
         """
         _check_person(by)
         with self._deciding():
@@ -101,8 +101,10 @@ class Review:
                     f"There is no text to write for proposal {proposal.id}. Nothing was written; it still waits.",
                     "Approve it as it is, or reject it.",
                 )
-            sha256 = sha256_of(text)
-            done = self._apply(replace(proposal, text=text, sha256=sha256), base, by)
+            clean = self._gate.redactor.redact(text)
+            sha256 = sha256_of(clean.text)
+            done = self._apply(replace(proposal, text=clean.text, sha256=sha256), base, by)
+            done = f"{done} {clean.note}".strip()
             self._proposals.set_status(proposal.id, "approved", f"{by}, edited to {sha256}")
             return done
 
@@ -124,6 +126,8 @@ class Review:
         if findings:
             raise blocked(findings)
         if proposal.action != "remove":
+            text = self._gate.redactor.clean(proposal.text)  # it may be older than the rule that finds a secret in it
+            proposal = replace(proposal, text=text, sha256=sha256_of(text))
             proposal = replace(proposal, action="replace" if target.text else "add")
         proposal = replace(proposal, before=target.text, base=target.base, status="approved", decision=str(by))
         done = self._gate.tier(proposal.tier).apply(proposal)
@@ -136,7 +140,7 @@ class Review:
 
         Raises NotFoundError, or ConflictError when it was decided already.
         """
-        reason = reason.encode("utf-8", "backslashreplace").decode()
+        reason = self._gate.redactor.clean(reason.encode("utf-8", "backslashreplace").decode())
         with self._deciding():
             proposal = self._proposals.set_status(id, "rejected", reason)
             self._gate.audit.record(decided(proposal, rule=reason))
