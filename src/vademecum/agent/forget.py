@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vademecum.agent.quarantine import copies_of, keepers, proposals_of, require_person, retake
+from vademecum.agent.quarantine import copies_of, keepers, proposals_of, require_person, retake, rows_of
 from vademecum.errors import AmbiguousError, LockedError, UsageError
 from vademecum.files import locked
 from vademecum.gate.audit import Event
 from vademecum.gate.proposals import sha256_of
-from vademecum.gate.quarantine import Quarantine
 from vademecum.gate.selector import Copy, Selector
 from vademecum.model import Actor, Origin
 from vademecum.store import erasure, quarantine
@@ -147,15 +146,7 @@ def _quotes(vm: Vademecum, texts: Sequence[str], found: Sequence[Copy]) -> list[
 
 def _contents(vm: Vademecum, selector: Selector) -> list[str]:
     """Texts that rows of the history brought in from there, by their SHA-256."""
-    if selector.kind == "entry":
-        return []
-    heard = Quarantine(vm.db).heard(vm.actor.agent, selector)
-    rows = vm.gate.audit.store.rows("agent = :agent AND after_sha256 <> ''", {"agent": vm.actor.agent})
-    return [
-        row.after_sha256
-        for row in rows
-        if selector.matches(Origin.parse(row.origin), session=row.session, user=row.user, heard=heard)
-    ]
+    return [] if selector.kind == "entry" else [row.after_sha256 for row in rows_of(vm, selector)]
 
 
 def _carry_out(vm: Vademecum, plan: Plan, by: Origin) -> tuple[int, list[str]]:

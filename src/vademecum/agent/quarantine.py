@@ -20,6 +20,7 @@ from vademecum.store import quarantine as rows
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
     from vademecum.gate.tiers import Keeper
+    from vademecum.store.audit import AuditRow
 
 _CUT = 80  # a snapshot that holds so much of an entry's beginning holds the entry
 
@@ -54,6 +55,16 @@ def proposals_of(vm: Vademecum, selector: Selector) -> list[Copy]:
         if meant:
             found.append(Copy("proposals", row.id, row.text or row.before, row.origin, row.user, row.session))
     return found
+
+
+def rows_of(vm: Vademecum, selector: Selector) -> list[AuditRow]:
+    """The rows of the history about writes that came from there, the newest first."""
+    heard = Quarantine(vm.db).heard(vm.actor.agent, selector)
+    return [
+        row
+        for row in vm.gate.audit.store.rows("agent = :agent AND after_sha256 <> ''", {"agent": vm.actor.agent})
+        if selector.matches(Origin.parse(row.origin), session=row.session, user=row.user, heard=heard)
+    ]
 
 
 def require_person(by: Origin, what: str) -> None:

@@ -19,6 +19,8 @@ from vademecum.sessions.history import searchable
 from vademecum.store import Database, erasure, quarantine
 from vademecum.store.quarantine import Said
 
+UNNAMED = "#%2a"
+"""A part of an origin that stands for several sources, as it is printed."""
 SHORTEST_TITLE = 12
 """A title that stands in an erased text is erased with it if it has as many characters."""
 
@@ -43,9 +45,7 @@ class SessionsTier:
         heard = Quarantine(self._db).heard(agent, selector)
         found = {one.id: one for one in quarantine.said_from(self._db, agent, selector.needle)}
         if heard:  # sources that are no longer named one by one
-            found |= {
-                one.id: one for session in heard for one in quarantine.said_within(self._db, agent, session=session)
-            }
+            found |= {one.id: one for one in quarantine.said_from(self._db, agent, UNNAMED) if one.session in heard}
         if selector.kind == "user":
             found |= {one.id: one for one in self._within(selector)}
         return [
@@ -112,7 +112,8 @@ class SessionsTier:
         for n, session, title in erasure.titles(self._db, self._actor.agent):
             beginning = _flat(title.removesuffix("…"))
             gone = [_flat(copy.text) for copy in copies if copy.whole and copy.session == session]
-            quotes = any(text in beginning for text in cut)
+            here = any(not copy.whole and copy.session == session for copy in copies)
+            quotes = any(text in beginning for text in cut) or (here and any(_share(beginning, text) for text in cut))
             quoted = len(beginning) >= SHORTEST_TITLE and any(beginning in text for text in (*cut, *gone))
             if quotes or quoted or beginning in gone:
                 erasure.clear_title(self._db, n)
@@ -125,6 +126,12 @@ def forms(*texts: str) -> list[str]:
         once = json.dumps(text, ensure_ascii=False)[1:-1]
         found |= dict.fromkeys([json.dumps(once, ensure_ascii=False)[1:-1], once, text])
     return list(found)
+
+
+def _share(title: str, text: str) -> bool:
+    """Whether a title, which may be cut short anywhere, has a piece of the text."""
+    starts = range(max(1, len(title) - SHORTEST_TITLE + 1))
+    return any(title[start : start + SHORTEST_TITLE] in text for start in starts)
 
 
 def _flat(text: str) -> str:

@@ -135,7 +135,7 @@ def clear_proposal(db: Database, id_: str, at: int) -> bool:
         db.execute(
             "UPDATE proposals SET text = '', before = '', findings = '[]', reason = '',"
             " decided_at = CASE status WHEN 'pending' THEN :at ELSE decided_at END,"
-            " decision = CASE status WHEN 'pending' THEN 'forgotten' ELSE decision END,"
+            " decision = CASE status WHEN 'approved' THEN decision ELSE 'forgotten' END,"
             " status = CASE status WHEN 'pending' THEN 'rejected' ELSE status END"
             " WHERE id = :id AND (text <> '' OR before <> '')",
             {"id": id_, "at": at},

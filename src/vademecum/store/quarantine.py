@@ -14,6 +14,7 @@ from vademecum.store.connection import Database
 # as in the partial index, so that it is used
 _ELSEWHERE = "m.origin <> 'assistant' AND m.origin <> 'user:owner'"
 _FROM = "messages m JOIN sessions s ON s.n = m.session"
+_BY_ORIGIN = "messages m INDEXED BY messages_origin CROSS JOIN sessions s ON s.n = m.session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def mark(db: Database, agent: str) -> int:
 def origins(db: Database, agent: str, needle: str) -> list[tuple[str, str]]:
     """Session and origin of the agent's messages whose origin contains `needle`, each pair once."""
     rows = db.all(
-        f"SELECT DISTINCT s.id, m.origin FROM {_FROM} WHERE s.agent = ? AND {_ELSEWHERE}"
+        f"SELECT DISTINCT s.id, m.origin FROM {_BY_ORIGIN} WHERE s.agent = ? AND {_ELSEWHERE}"
         " AND instr(lower(m.origin), ?) > 0",
         (agent, needle),
     )
@@ -68,7 +69,7 @@ def origins(db: Database, agent: str, needle: str) -> list[tuple[str, str]]:
 def said_from(db: Database, agent: str, needle: str) -> list[Said]:
     """The agent's messages whose origin contains `needle`."""
     rows = db.all(
-        f"SELECT {_SAID} FROM {_FROM} WHERE s.agent = ? AND {_ELSEWHERE} AND instr(lower(m.origin), ?) > 0"
+        f"SELECT {_SAID} FROM {_BY_ORIGIN} WHERE s.agent = ? AND {_ELSEWHERE} AND instr(lower(m.origin), ?) > 0"
         " ORDER BY m.id",
         (agent, needle),
     )

@@ -155,6 +155,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "review": ("review:review", "Decide on what waits for you"),
         "history": ("history:history", "Who changed what, when and why"),
         "undo": ("history:undo", "Bring back what was there before a change"),
+        "quarantine": ("forget:quarantine", "Take what came from somewhere out of every prompt and search"),
+        "release": ("forget:release", "Give back what is in quarantine"),
+        "forget": ("forget:forget", "Erase for good what came from somewhere, with a receipt"),
     },
     "Conversations": {
         "chat": ("chat:chat", "Talk to the agent"),

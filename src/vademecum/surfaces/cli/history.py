@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.origin import require_person
 from vademecum.surfaces.cli.output import Style, clock_time, plural, printable
@@ -22,18 +23,26 @@ _PROPOSAL_ID = 26
 
 @click.command(cls=Command)
 @click.argument("entry", required=False, metavar="[ENTRY|ID]")
+@click.option("--origin", metavar="SELECTOR", help="List all that came from there, what was made from it too.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 10_000), help="How many rows at most.")
 @click.pass_obj
-def history(app: App, entry: str | None, limit: int) -> None:
+def history(app: App, entry: str | None, origin: str | None, limit: int) -> None:
     """Print what was decided about memory, the newest first: who, when, why, before and after.
 
     ENTRY is a part of an entry's text or a note's name: then its whole story is shown, also under the texts that it
-    replaced. ID is the number of a row, or a proposal.
+    replaced. ID is the number of a row, or a proposal. SELECTOR is `url:...`, `session:...`, `agent:...`, `tool:...`,
+    `connector:...`, `import:...` or `user:...`, see `vademecum quarantine`.
 
     \b
     vademecum history
     vademecum history "host north"
+    vademecum history --origin url:bad.example
     """
+    if origin is not None:
+        if entry is not None:
+            raise UsageError("Give an ENTRY or --origin, not both.")
+        _from_there(app, origin, limit)
+        return
     rows = _found(app.vm.audit, entry or "", limit)
     hint = "" if rows else "Nothing is recorded about it." if entry else "Nothing is recorded yet."
     if app.json or not rows:
@@ -58,6 +67,23 @@ def undo(app: App, row: str) -> None:
     require_person(app.origin, "undo")
     said = app.vm.review.undo(row, by=app.origin)
     app.emit({"success": True, "done": True, "id": row, "message": said}, f"{app.style.good('✓')} {said}")
+
+
+def _from_there(app: App, text: str, limit: int) -> None:
+    from vademecum.agent.quarantine import copies_of, rows_of
+    from vademecum.gate.selector import Selector
+    from vademecum.surfaces.cli.forget import copy_json, copy_lines
+
+    selector = Selector.parse(text)
+    held = {str(one.selector) for one in app.vm.quarantine.list()}
+    copies, rows = copies_of(app.vm, selector), rows_of(app.vm, selector)
+    listed = ", ".join(f"#{row.n}" for row in rows[:limit])
+    hint = f"Rows of the history: {listed}." if rows else "" if copies else "Nothing that is kept came from there."
+    state = app.style.warn("In quarantine.") if str(selector) in held else ""
+    head = app.style.bold(f"{plural(len(copies), 'text')} from {printable(text)}") + (f"  {state}" if state else "")
+    next_ = "`vademecum quarantine` takes it out of every prompt, `vademecum forget` erases it." if copies else ""
+    lines = [line for line in (head, *copy_lines(app.style, copies), hint, app.style.dim(next_)) if line]
+    app.emit_list([copy_json(copy) for copy in copies], *lines, query=text, hint=hint)
 
 
 def _found(audit: Audit, text: str, limit: int) -> list[AuditEntry]:
