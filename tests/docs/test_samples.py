@@ -29,7 +29,7 @@ NEEDS_A_PERSON = (
     "vademecum undo",
     "vademecum quarantine url",
     "vademecum release",
-    "vademecum forget url:bad.example  ",
+    "vademecum forget url",
     "vademecum forget --entry",
     "vademecum forget --session",
     "./scripts/",

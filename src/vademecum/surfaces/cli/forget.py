@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vademecum.clock import iso
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.origin import require_person
@@ -43,7 +44,7 @@ def quarantine(app: App, selector: str | None) -> None:
     """
     if selector is None:
         held = app.vm.quarantine.list()
-        rows: list[dict[str, object]] = [{"selector": str(one.selector), "since": one.since} for one in held]
+        rows: list[dict[str, object]] = [{"selector": str(one.selector), "since": iso(one.since)} for one in held]
         lines = [f"{printable(str(one.selector))}  {app.style.dim('since ' + clock_time(one.since))}" for one in held]
         app.emit_list(rows, *(lines or [app.style.dim("Nothing is in quarantine.")]))
         return
@@ -81,7 +82,7 @@ def forget(app: App, selector: str | None, entry: str | None, session: str | Non
     from here, such as backups.
 
     \b
-    vademecum forget url:bad.example --dry-run
+    vademecum forget --dry-run url:bad.example
     vademecum forget --entry "The staging host is north."
     """
     chosen = _chosen(selector, entry, session)
