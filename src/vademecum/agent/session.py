@@ -191,6 +191,7 @@ class Session:
         from vademecum.core.memory_tool import Attempts
 
         self.attempts = Attempts()
+        self.refresh()
         return self.record("user", text, Origin.user(self.vm.actor.user))
 
     def assistant(self, text: str) -> int | None:

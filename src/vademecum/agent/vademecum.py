@@ -230,7 +230,7 @@ class Vademecum:
         (`Selector("entry", text)`), of this agent and all its users.
 
         `dry_run` only says what would go. Raises RefusedError unless `by` is a person, UsageError, AmbiguousError,
-        LockedError. About 3 s for 100,000 messages.
+        LockedError. About a second for 100,000 messages.
         """
         from vademecum.agent.forget import forget
         from vademecum.gate.selector import Selector

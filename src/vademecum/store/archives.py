@@ -7,6 +7,7 @@ unpacked to disk, and no backup is changed.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def _holds(path: Path, needles: Sequence[bytes]) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(_in_member(archive, name, needles) for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError):
+    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError):
         return True  # it may: nobody can tell
 
 

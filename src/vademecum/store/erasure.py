@@ -52,7 +52,7 @@ def end(db: Database, n: int) -> None:
 
 
 def wipe(db: Database) -> None:
-    """Write index and database anew and empty the write-ahead log: about two seconds for 100,000 messages.
+    """Write index and database anew and empty the write-ahead log: about a second for 100,000 messages.
 
     Raises LockedError.
     """
