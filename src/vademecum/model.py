@@ -24,8 +24,8 @@ class Origin:
     """Where content came from; computed by the host, never by the model.
 
     Printed as `kind`, `kind:name`, `kind:name#item` or `kind:name#item!digest`, parts percent-encoded: `person`,
-    `user:42`, `tool:web_fetch#https%3A//example.org`, `connector:arxiv#2401.1!v2`, `import:/a/file!9f86d08`. A text that
-    was made from others names them behind a `+`: `assistant+tool:web_fetch#https%3A//example.org`.
+    `user:42`, `tool:web_fetch#https%3A//example.org`, `connector:arxiv#2401.1!v2`, `import:/a/file!9f86d08`. A text
+    that was made from others names them behind a `+`: `assistant+tool:web_fetch#https%3A//example.org`.
     """
 
     kind: OriginKind
