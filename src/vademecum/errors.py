@@ -40,7 +40,7 @@ class VademecumError(Exception):
         self.message = message
         self.hint = hint
 
-    def as_dict(self) -> dict[str, dict[str, str]]:
+    def as_dict(self) -> dict[str, dict[str, object]]:
         """The JSON form `{"error": {"code", "message", "hint"}}` that scripts may rely on."""
         return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
 
@@ -97,6 +97,12 @@ class AmbiguousError(NotFoundError):
     def __init__(self, message: str, hint: str = "", matches: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint)
         self.matches = matches
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """As for every error, with the previews as `matches`."""
+        data = super().as_dict()
+        data["error"]["matches"] = list(self.matches)
+        return data
 
 
 class ConflictError(VademecumError):

@@ -2,13 +2,15 @@
 
 Idea: write a temporary file beside the target, fsync it, rename it over, fsync the folder; a lock file beside the
 target keeps writers apart. Invariant: mode, owner where permitted, and symbolic links of the target survive; a failed
-write leaves the target untouched and no temporary file behind.
+write leaves the target untouched and no temporary file behind. A killed one leaves its temporary file, a whole copy of
+what it was writing, until somebody locks that target again or an hour has passed and `leftovers` finds it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 import sys
@@ -22,6 +24,10 @@ LOCK_SECONDS = 10.0
 """How long a writer waits for another by default, in seconds."""
 
 
+LEFT_SECONDS = 3600.0
+"""From this age on a temporary file is certainly that of a killed writer, in seconds."""
+
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.S)
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows turns line ends without it
 
 
@@ -95,7 +101,8 @@ def _keep_mode_and_owner(path: str, now: os.stat_result, before: os.stat_result)
 def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Generator[None]:
     """Hold the lock file `<path>.lock` (of the file a link points to); raises LockedError after `seconds`.
 
-    The operating system lets go of it when the process ends in whatever way. It is not reentrant.
+    The operating system lets go of it when the process ends in whatever way. It is not reentrant. What a killed writer
+    of `path` left beside it is removed.
     """
     target = _followed(path)
     try:
@@ -107,11 +114,58 @@ def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Generator[None]:
     try:
         _wait(handle, path, seconds)
         try:
+            _clear(target)
             yield
         finally:
             _release(handle)
     finally:
         os.close(handle)
+
+
+def is_held(lock: Path) -> bool:
+    """True when somebody holds this lock file. Looking changes nothing and works on a disk that is read-only."""
+    try:
+        handle = os.open(lock, os.O_RDONLY)
+    except OSError:  # gone meanwhile, or not ours to open
+        return False
+    try:
+        if not _try_lock(handle):
+            return True
+        _release(handle)
+        return False
+    finally:
+        os.close(handle)
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Temporary files in `folder`, but not below it, of writers that were killed more than an hour ago."""
+    return [Path(entry.path) for entry, _ in _temporaries(os.fspath(folder)) if _is_old(entry)]
+
+
+def _clear(target: str) -> None:
+    """Remove what killed writers left: of `target`, whose lock the caller holds, and whatever beside it is old."""
+    folder, name = os.path.split(target)
+    for entry, written in _temporaries(folder or os.curdir):
+        if written == name or _is_old(entry):
+            with contextlib.suppress(OSError):  # a copy too many must not keep anybody from writing
+                os.unlink(entry.path)  # noqa: PTH108
+
+
+def _temporaries(folder: str) -> list[tuple[os.DirEntry[str], str]]:
+    """The temporary files in `folder`, each with the name of the file that was being written."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [(entry, _TEMPORARY.fullmatch(entry.name)) for entry in entries if entry.name.endswith(".tmp")]
+    except OSError:
+        return []
+    return [(entry, match[1]) for entry, match in found if match is not None]
+
+
+def _is_old(entry: os.DirEntry[str]) -> bool:
+    try:
+        return time.time() - entry.stat(follow_symlinks=False).st_mtime > LEFT_SECONDS
+    except OSError:  # it has gone meanwhile
+        return False
 
 
 def _open_lock(name: str) -> int:

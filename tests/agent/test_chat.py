@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -230,7 +231,7 @@ def test_a_process_killed_in_the_middle_of_a_call_leaves_a_session_that_goes_on(
     vm = opened(tmp_path, server)
     run(chat_of(vm, vm.session(key="k")), "still there?")
     messages = server.requests[1]["messages"]
-    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool", "user"]
+    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert messages[3]["tool_call_id"] == "c1"
 
 
@@ -249,14 +250,22 @@ print(list(chat.send("go on"))[-1].text, flush=True)
 """
 
 
+def heed_interrupts() -> None:
+    """In a child: a suite that runs in the background ignores SIGINT, and hands that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_while_the_model_is_silent_ends_the_turn_and_not_the_chat(tmp_path: Path, server: openai.Server) -> None:
     server.say(openai.text("Once ", "upon", hold_after=1), openai.text("Here I am."))
     command = [sys.executable, "-c", INTERRUPTIBLE, str(tmp_path), json.dumps(settings(server))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         assert process.stdout is not None
+        stuck = threading.Timer(60, process.kill)  # ends the child's output, and so the reads below
+        stuck.start()
         assert process.stdout.readline() == "piece\n"
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
+        stuck.cancel()
         assert process.wait(30) == 0
     assert rest.splitlines() == ["interrupted", "Here I am."]
     vm = opened(tmp_path, server)
@@ -392,3 +401,16 @@ def test_a_cut_off_and_an_empty_answer_are_told(tmp_path: Path, server: openai.S
     assert any("empty" in event.line for event in of(run(chat, "go"), Notice))
     run(chat, "go")
     assert [role for role, _ in shapes(server.requests[2])] == ["system", "user", "assistant", "user", "user"]
+    cut = vm.history.messages(chat.session.id)[:3]
+    assert [(m.role, m.content) for m in cut] == [("user", "go"), ("assistant", "and so"), ("system", INTERRUPTED)]
+    assert shapes(server.requests[2])[2] == ("assistant", f"and so\n\n{INTERRUPTED}")
+    assert_one_prefix(server.bodies)
+
+
+def test_broken_arguments_are_failed_attempts_and_the_person_is_told(tmp_path: Path, server: openai.Server) -> None:
+    vm = opened(tmp_path, server)
+    server.say(*[openai.calls((f"c{n}", "memory", '{"target": ')) for n in range(3)], openai.text("I could not."))
+    events = run(chat_of(vm, vm.session(key="k")), "go")
+    last = json.loads(server.requests[3]["messages"][-1]["content"])
+    assert (last["code"], last["done"]) == ("attempts", True)
+    assert any("failed three times" in event.line for event in of(events, Notice))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import vademecum
+from vademecum.agent.vademecum import agent_names
 from vademecum.errors import ConfigError, NoModelError, NotFoundError, UsageError
 from vademecum.model import Actor, Origin
 
@@ -130,3 +132,36 @@ def test_an_object_that_was_closed_opens_again(tmp_path: Path) -> None:
     vm.close()
     assert [e.text for e in vm.memory.entries("memory")] == ["Still here."]
     vm.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of a file")
+def test_a_full_disk_leaves_no_half_made_agent(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal, sys, vademecum\n"
+        "from vademecum.errors import StorageError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"  # SOUL.md does not fit
+        "try:\n    vademecum.open(sys.argv[1], agent='lyra')\n"
+        "except StorageError as error:\n    print(error.message)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))\n"
+        "vm = vademecum.open(sys.argv[1], agent='lyra')\n"
+        "print(vm.made, vm.folder.soul.stat().st_size > 100, vm.folder.index.exists())"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    failed, then = done.stdout.splitlines()
+    assert "Could not" in failed
+    assert then == "True True True"
+    assert [path.name for path in (tmp_path / "agents").iterdir()] == ["lyra"]
+
+
+def test_a_folder_that_is_being_made_is_no_agent(tmp_path: Path) -> None:
+    vm = vademecum.open(tmp_path)
+    unfinished = tmp_path / "agents" / ".new-0123456789ab"
+    unfinished.mkdir()
+    assert agent_names(vm.home, vm.config) == ["default"]
+    vm.as_(agent="one")
+    assert unfinished.exists()  # somebody may be at it
+    os.utime(unfinished, (1_700_000_000, 1_700_000_000))
+    vm.as_(agent="two")
+    assert not unfinished.exists()
+    assert agent_names(vm.home, vm.config) == ["default", "one", "two"]

@@ -58,3 +58,35 @@ def test_a_search_does_not_find_its_own_record(tmp_path: Path) -> None:
         for _ in range(3):
             answer = other.tool("session_search", {"query": "codename"})
             assert len(answer["results"]) == 1  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "named"),
+    [
+        ("session_search", {"query": "x", "user": "bob"}, "`user`"),
+        ("session_search", {"query": "x", "agent": "lyra"}, "`agent`"),
+        ("note", {"action": "list", "path": "/"}, "`path`"),
+        ("memory", {"target": "memory", "action": "add", "content": "x", "user": "bob"}, "`user`"),
+    ],
+)
+def test_an_argument_that_a_tool_does_not_take_is_named_and_nothing_is_done(
+    tmp_path: Path, name: str, args: dict[str, str], named: str
+) -> None:
+    vm = vademecum.open(tmp_path)
+    with vm.session() as s:
+        s.user("x marks the spot")
+        answer = s.tool(name, args)
+    assert (answer["success"], answer["code"]) == (False, "usage")
+    assert named in str(answer["error"])
+    assert "It takes: " in str(answer["error"])
+    assert ("caller's own" in str(answer["error"])) == (named != "`path`")
+    assert vm.memory.entries("memory") == ()
+
+
+@pytest.mark.parametrize("bad", ["not an object", {"target": "memory", "action": "add", "content": "x", "user": "bob"}])
+def test_calls_that_could_not_be_tried_count_among_the_failed_ones(tmp_path: Path, bad: object) -> None:
+    with vademecum.open(tmp_path).session() as s:
+        answers = [s.tool("memory", bad) for _ in range(4)]  # pyright: ignore[reportArgumentType]
+        then = s.tool("memory", {"target": "memory", "action": "add", "content": "Fine."})
+    assert [answer["code"] for answer in answers] == ["usage", "usage", "attempts", "attempts"]
+    assert then["code"] == "attempts"

@@ -12,7 +12,7 @@ import pytest
 
 import vademecum
 from servers import openai
-from vademecum.agent.worker import handlers, run_background
+from vademecum.agent.worker import end_lost_sessions, handlers, run_background
 
 DAY = 24 * 60 * 60 * 1000
 
@@ -86,3 +86,54 @@ def test_a_fault_is_logged_and_the_loop_ends_all_the_same(tmp_path: Path, caplog
     with background(vm) as thread:
         until(lambda: "background work was interrupted" in caplog.text)
         assert thread.is_alive()
+
+
+MINUTE = 60 * 1000
+
+
+def test_what_a_dead_process_left_open_is_ended_and_reviewed(tmp_path: Path) -> None:
+    now = [1_800_000_000_000]
+    vm = vademecum.open(tmp_path, clock=lambda: now[0])
+    guest = vm.as_(agent="other", user="guest")
+    lost = [vm.session(channel="chat"), guest.session(channel="mcp")]
+    kept = [vm.session(key="desk", channel="chat"), vm.session(channel="own host")]
+    for session in (*lost, *kept):
+        session.user("hello")
+    now[0] += 30 * MINUTE
+    assert end_lost_sessions(vm) == 0
+    now[0] += 10 * MINUTE
+    recent = vm.session(channel="chat")
+    recent.user("just now")
+    assert end_lost_sessions(vm) == 2
+    assert end_lost_sessions(vm) == 0
+    for session in lost:
+        info = session.vm.history.find(session.id)
+        assert (info.end_reason, info.ended_at) == ("lost", now[0])
+    assert all(vm.history.find(session.id).ended_at is None for session in (*kept, recent))
+    assert vm.queue.counts()["due"] == 2
+
+
+def test_a_worker_looks_for_lost_sessions_when_it_starts(tmp_path: Path) -> None:
+    now = [1_800_000_000_000]
+    vm = vademecum.open(tmp_path, clock=lambda: now[0])
+    session = vm.session(channel="chat")
+    session.user("hello")
+    now[0] += 40 * MINUTE
+    with background(vm):
+        until(lambda: vm.history.find(session.id).end_reason == "lost" and vm.queue.counts()["done"] == 1)
+
+
+def test_a_session_that_was_only_silent_goes_on_and_ends_as_it_really_does(tmp_path: Path) -> None:
+    now = [1_800_000_000_000]
+    vm = vademecum.open(tmp_path, clock=lambda: now[0])
+    silent, asleep = vm.session(channel="chat"), vm.session(channel="chat")
+    silent.user("hello")
+    asleep.user("hello")
+    now[0] += 40 * MINUTE
+    assert end_lost_sessions(vm) == 2
+    silent.user("still here")
+    info = vm.history.find(silent.id)
+    assert (info.ended_at, info.end_reason, info.messages) == (None, None, 2)
+    for session in (silent, asleep):
+        session.close()
+        assert vm.history.find(session.id).end_reason == "closed"

@@ -16,6 +16,13 @@ import time
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 
 
+def _as_a_person_starts_it() -> None:
+    """On a terminal of its own, and heeding signals that a suite in the background ignores."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """Runs `command` on a terminal of 90 columns; `screen` is all it has shown, without control sequences."""
 
@@ -29,7 +36,7 @@ class Terminal:
             stderr=slave,
             env=env | {"TERM": "xterm-256color", "LANG": "C.UTF-8"},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_as_a_person_starts_it,
         )
         os.close(slave)
         self._bytes = b""
@@ -65,11 +72,14 @@ class Terminal:
         while self._process.poll() is None:
             assert time.monotonic() < end, f"the program did not end:\n{self.screen}"
             self._read(0.1)
-        while self._read(0):
+        while self._master >= 0 and self._read(0):
             pass
         return self._process.returncode
 
     def _read(self, seconds: float) -> bool:
+        if self._master < 0:
+            time.sleep(min(seconds, 0.02))
+            return False
         ready, _, _ = select.select([self._master], [], [], seconds)
         if not ready:
             return False
@@ -80,6 +90,20 @@ class Terminal:
         self._bytes += piece
         return bool(piece)
 
+    def signal(self, number: int, seconds: float = 30) -> None:
+        """Send a signal that ends the program, again until it does: one that comes just before a wait for input is seen
+        only after it."""
+        end = time.monotonic() + seconds
+        while self._process.poll() is None:
+            assert time.monotonic() < end, f"the program did not end:\n{self.screen}"
+            self._process.send_signal(number)
+            self._read(0.5)
+
+    def close(self) -> None:
+        """Close the window: the kernel tells the program with SIGHUP."""
+        os.close(self._master)
+        self._master = -1
+
     def __enter__(self) -> Terminal:
         return self
 
@@ -87,4 +111,5 @@ class Terminal:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        os.close(self._master)
+        if self._master >= 0:
+            os.close(self._master)

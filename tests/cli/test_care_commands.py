@@ -146,7 +146,7 @@ def test_a_backup_brings_everything_back(cli: Cli, tmp_path: Path) -> None:
     cli("memory", "replace", "Before.", "After.")
     assert cli("restore", str(archive), "--check").code == 0
     assert cli("memory", "show", "--json").json["memory"]["entries"] == ["After."]
-    restored = cli("restore", str(archive), "--json").json
+    restored = cli("restore", str(archive), "--yes", "--json").json
     assert Path(restored["kept"]).is_dir()
     assert cli("memory", "show", "--json").json["memory"]["entries"] == ["Before."]
     assert [row["slug"] for row in cli("note", "list", "--json").json["results"]] == ["deploy"]
@@ -158,7 +158,7 @@ def test_the_latest_backup_is_found_and_a_broken_one_replaces_nothing(cli: Cli) 
     path = Path(cli("backup", "--json").json["path"])
     assert path.parent == cli.home / "backups"
     cli("memory", "replace", "Before.", "After.")
-    assert cli("restore").code == 0
+    assert cli("restore", "-y").code == 0
     assert cli("memory", "show", "--json").json["memory"]["entries"] == ["Before."]
     path.write_bytes(path.read_bytes()[:-100])
     broken = cli("restore", str(path), "--json")
@@ -281,3 +281,60 @@ def test_a_one_shot_command_loads_no_model_and_no_server(cli: Cli) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=PLAIN_ENV, check=True)
     assert not {"rich", "ruamel", "mcp", "pydantic_ai", "asyncio", "httpx", "filelock"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["pipe", "json"])
+def test_what_cannot_be_taken_back_needs_a_yes_where_nobody_can_be_asked(cli: Cli, options: tuple[str, ...]) -> None:
+    with vademecum.open(cli.home) as vm, vm.session() as session:
+        session.user("keep me")
+    archive = cli("backup", "--json").json["path"]
+    cli("memory", "add", "After.")
+    for command in (("restore", archive), ("session", "delete", session.id)):
+        done = cli.process(*command, *options)
+        assert done.code == 2
+        assert "--yes" in done.out + done.err
+    assert cli("memory", "show", "--json").json["memory"]["entries"] == ["After."]
+    assert len(cli("session", "list", "--json").json["results"]) == 1
+
+
+def test_doctor_finds_and_removes_what_killed_writers_left(cli: Cli, claude: Path) -> None:
+    cli("init")
+    left = [
+        cli.home / "agents/default/memories" / ".USER.md.0123456789ab.tmp",
+        cli.home / ".config.yaml.0123456789ab.tmp",
+    ]
+    for path in left:
+        path.write_text("half", encoding="utf-8")
+    young = cli.home / ".env.0123456789ab.tmp"
+    young.write_text("being written", encoding="utf-8")
+    for path in left:
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    seen = cli("doctor", "--json")
+    assert all(str(path) in message(seen, "warn") for path in left)
+    assert all(path.exists() for path in left)
+    cli("doctor", "--repair")
+    assert not any(path.exists() for path in left)
+    assert young.exists()
+    assert states(cli("doctor", "--json"))["files"] == {"ok"}
+
+
+READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" --home "$1" doctor --json'
+
+
+def test_doctor_looks_at_a_home_that_is_read_only(cli: Cli, claude: Path) -> None:
+    cli("memory", "add", "One.")
+    try:
+        done = subprocess.run(
+            ["unshare", "-rm", "sh", "-c", READ_ONLY, "sh", str(cli.home), COMMAND],
+            capture_output=True,
+            env=PLAIN_ENV | {"CLAUDE_CONFIG_DIR": str(claude)},
+            timeout=60,
+            check=False,
+        )
+    except FileNotFoundError:
+        pytest.skip("needs a mount namespace")
+    if not done.stdout and b"Traceback" not in done.stderr:
+        pytest.skip(f"needs a mount namespace: {done.stderr.decode()}")
+    found = states(Result(done.returncode, done.stdout.decode(), done.stderr.decode()))
+    assert found["locks"] == {"ok"}
+    assert found["memory"] == {"ok"}

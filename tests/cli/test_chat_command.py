@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import vademecum
 from cli.command_line import COMMAND, PLAIN_ENV, Cli
 from cli.terminal import Terminal
-from servers.openai import Server, calls, error, running, text
+from servers.openai import Answer, Server, calls, error, running, text
 from vademecum.agent.turn import INTERRUPTED
 from vademecum.model import Origin
 
@@ -153,6 +154,58 @@ def test_a_proposal_is_answered_on_the_spot(cli: Cli, server: Server, answer: st
     with vademecum.open(cli.home) as vm:
         assert [entry.text for entry in vm.memory.entries("user")] == kept
         assert len(vm.review.pending()) == (1 if answer == "" else 0)
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(cli: Cli, server: Server) -> None:
+    configured(cli, server, write_approval="all")
+    likes_tea = (("c1", "memory", {"target": "user", "action": "add", "content": "Likes tea."}),)
+    server.say(Answer(pieces=("Well, ", "then."), calls=likes_tea, hold_after=1), text("I asked."))
+    with chat(cli) as t:
+        t.expect("› ")
+        t.line("I like tea")
+        server.wait_for_requests(1)
+        t.expect("Well,")
+        t.line("y")
+        t.expect("y")
+        server.release.set()
+        t.expect("Write this? [y/n, Enter: later] ")
+        t.line("n")
+        t.expect("Rejected")
+        t.line("/quit")
+        assert t.wait() == 0
+    with vademecum.open(cli.home) as vm:
+        assert vm.memory.entries("user") == ()
+
+
+@pytest.mark.parametrize("how", ["closed window", "SIGTERM"])
+@pytest.mark.parametrize("when", ["idle", "answering"])
+def test_a_chat_that_is_ended_from_outside_is_ended_cleanly(cli: Cli, server: Server, how: str, when: str) -> None:
+    configured(cli, server, review_every_turns=10)
+    server.say(text("Once ", "upon ", hold_after=1) if when == "answering" else text("Once upon"))
+    with chat(cli) as t:
+        t.expect("› ")
+        t.line("tell me a story")
+        t.expect("Once")
+        if when == "idle":
+            t.expect("› ")
+        number = signal.SIGTERM if how == "SIGTERM" else signal.SIGHUP
+        t.close() if how == "closed window" else t.signal(number)
+        assert t.wait() == 128 + number
+        server.release.set()
+    with vademecum.open(cli.home) as vm:
+        (info,) = vm.history.recent()
+        assert info.end_reason == "closed"
+        assert vm.queue.counts()["due"] == 1
+    assert messages(cli)[2:] == ([("system", INTERRUPTED)] if when == "answering" else [])
+
+
+def test_a_model_cannot_turn_the_line_round(cli: Cli, server: Server) -> None:
+    configured(cli, server)
+    server.say(text("safe\u202egpj.exe \x1b]0;x\x07"))
+    with chat(cli) as t:
+        t.expect("› ")
+        t.line("hello")
+        t.expect("safe<U+202E>gpj.exe <U+001B>]0;x<U+0007>")
 
 
 def test_a_full_memory_and_a_change_by_somebody_else_are_told(cli: Cli, server: Server) -> None:

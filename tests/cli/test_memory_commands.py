@@ -146,6 +146,24 @@ def test_edit_saves_what_the_editor_left(cli: Cli, monkeypatch: pytest.MonkeyPat
     assert cli("memory", "show", "--json").json["memory"]["entries"] == ["One.", "Two."]
 
 
+def test_an_editor_that_leaves_nothing_erases_only_with_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli("memory", "add", "One.")
+    edit(cli, "path.write_text('\\n')", monkeypatch=monkeypatch)
+    for options in ((), ("--json",)):
+        assert cli("memory", "edit", *options).code == 2
+        assert cli("memory", "show", "--json").json["memory"]["entries"] == ["One."]
+    assert cli("memory", "edit", "--yes").code == 0
+    assert cli("memory", "show", "--json").json["memory"]["entries"] == []
+    assert cli("memory", "edit").code == 0  # there is nothing left to be asked about
+
+
+def test_several_entries_that_match_are_shown_to_scripts_too(cli: Cli) -> None:
+    cli("memory", "add", "One apple.")
+    cli("memory", "add", "Two apples.")
+    error = cli("memory", "remove", "apple", "--json").json["error"]
+    assert (error["code"], error["matches"]) == ("ambiguous", ["One apple.", "Two apples."])
+
+
 def test_edit_without_a_change_changes_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("memory", "add", "One.")
     edit(cli, "pass", monkeypatch=monkeypatch)

@@ -34,7 +34,7 @@ def test_a_session_is_listed_shown_searched_and_deleted(cli: Cli) -> None:
     assert {"session_id", "message_id", "role", "time", "snippet", "score"} <= hit.keys()
     assert hit["session_id"] == session
     assert (row["opened_at"][10], hit["time"][-1]) == ("T", "Z")
-    assert cli("session", "delete", session, "--json").json == {"success": True, "sessions": 1, "messages": 2}
+    assert cli("session", "delete", session, "-y", "--json").json == {"success": True, "sessions": 1, "messages": 2}
     assert cli("session", "list", "--json").json["results"] == []
     assert cli("session", "show", session, "--json").json["error"]["code"] == "not_found"
 
@@ -50,7 +50,7 @@ def test_a_search_without_hits_says_how_the_query_was_read(cli: Cli) -> None:
 
 def test_deleting_with_one_unknown_id_deletes_nothing(cli: Cli) -> None:
     session = told(cli, "keep me")
-    assert cli("session", "delete", session, "01ARZ3NDEKTSV4RRFFQ69G5FAV").code == 1
+    assert cli("session", "delete", session, "01ARZ3NDEKTSV4RRFFQ69G5FAV", "--yes").code == 1
     assert len(cli("session", "list", "--json").json["results"]) == 1
 
 
@@ -156,3 +156,21 @@ def test_output_is_utf8_whatever_the_locale_says(cli: Cli) -> None:
     done = cli.process("session", "list", env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
     assert "雪だるま ☃ größer" in done.out
     assert "\x1b" not in done.out
+
+
+def test_nothing_found_is_said_in_sentences_of_their_own(cli: Cli) -> None:
+    told(cli, "Where is the harbour crane?")
+    lines = cli("session", "search", "how do we zeppelin").out.splitlines()
+    assert lines[0] == "Nothing found."
+    assert lines[1].startswith("Read as: ") and lines[1].endswith(".")
+    assert lines[2][0].isupper() and lines[2].endswith(".")
+
+
+def test_no_name_of_a_client_can_drive_the_terminal(cli: Cli) -> None:
+    evil = "\x1b[2J\u202egnp\u2066"
+    with vademecum.open(cli.home) as vm:
+        info = vm.history.open(title=evil, channel=evil, snapshot="")
+        vm.history.record(info.id, "tool", evil, origin=Origin.tool("x"), tool=evil)
+    shown = cli("session", "list").out + cli("session", "show", info.id).out + cli("session", "list", "--json").out
+    assert not set("\x1b\u202e\u2066") & set(shown)
+    assert cli("session", "list", "--json").json["results"][0]["title"] == evil

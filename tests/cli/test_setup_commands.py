@@ -12,6 +12,7 @@ import pytest
 from cli.command_line import Cli
 from vademecum.config import Config, load, sources
 from vademecum.surfaces.cli import config_text
+from vademecum.surfaces.cli.origin import agent_mark
 
 
 def tree(folder: Path) -> dict[str, tuple[str, int, int]]:
@@ -147,10 +148,39 @@ def test_an_agent_is_added_once_and_listed_with_its_folder(cli: Cli) -> None:
 
 
 def test_an_agent_that_a_command_has_to_make_is_told_apart_from_the_output(cli: Cli) -> None:
-    first, second = cli("--agent", "lyar", "memory", "show"), cli("--agent", "lyar", "memory", "show")
+    first, second = cli("--agent", "lyar", "memory", "add", "One."), cli("--agent", "lyar", "memory", "add", "Two.")
     assert "Agent lyar is new" in first.err
-    assert (second.err, first.out) == ("", second.out)
-    assert cli("--agent", "lyaar", "memory", "show", "--json").err == ""
+    assert second.err == ""
+    assert cli("--agent", "lyaar", "memory", "add", "One.", "--json").err == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("memory", "show"), ("note", "list"), ("session", "list"), ("review", "list"), ("memory", "remove", "x")],
+    ids=" ".join,
+)
+def test_a_mistyped_agent_is_not_made_by_a_command_that_only_reads(cli: Cli, command: tuple[str, ...]) -> None:
+    cli("agent", "add", "lyra")
+    for options in (("--agent", "lyar", *command, "--json"), (*command, "--agent", "lyar", "--json")):
+        error = cli(*options).json["error"]
+        assert (error["code"], error["hint"]) == ("not_found", "Did you mean 'lyra'?")
+    assert [row["agent"] for row in cli("agent", "list", "--json").json["results"]] == ["default", "lyra"]
+    assert cli("--agent", "lyra", *command).code in (0, 1)
+
+
+def test_a_token_that_was_revoked_before_is_not_revoked_again(cli: Cli) -> None:
+    cli("token", "new")
+    (row,) = cli("token", "list", "--json").json["results"]
+    assert cli("token", "revoke", row["id"]).out == "Revoked 1 token.\n"
+    assert cli("token", "revoke", row["id"]).out == f"Revoked already: {row['id']}.\n"
+    again = cli("token", "revoke", row["id"], "--json").json
+    assert (again["revoked"], again["revoked_before"]) == ([], [row["id"]])
+
+
+def test_choosing_an_agent_by_the_environment_takes_no_rights_from_a_person() -> None:
+    assert agent_mark({"VADEMECUM_AGENT": "lyra", "VADEMECUM_HOME": "/x", "VADEMECUM_USER": "ana"}) == ""
+    for mark in ("CLAUDECODE", "VADEMECUM_CLIENT", "GEMINI_CLI", "CODEX_SANDBOX"):
+        assert agent_mark({"VADEMECUM_AGENT": "lyra", mark: "1"}) == mark
 
 
 def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(cli: Cli) -> None:

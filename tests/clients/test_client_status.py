@@ -13,6 +13,7 @@ from servers.claude import Client, Transcript
 from vademecum.agent.vademecum import Vademecum
 from vademecum.clients.claude_code import install
 from vademecum.clients.status import claude_code_status
+from vademecum.surfaces.cli import main
 
 
 @pytest.fixture
@@ -101,3 +102,18 @@ def test_settings_that_cannot_be_read_are_a_problem_and_not_an_error(person: Pat
     (person / ".claude.json").write_text("{")
 
     assert len(claude_code_status(vm).problems) == 2
+
+
+def test_what_the_clients_files_hold_does_not_drive_the_terminal(
+    person: Path, vm: Vademecum, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = {"command": "vademecum\x1b[2J", "env": {"VADEMECUM_CLIENT": "claude-code"}}
+    (person / ".claude.json").write_text(json.dumps({"mcpServers": {"mine\x1b[31m\x07": server}}))
+    (person / ".claude" / "settings.json").write_text('{"hooks": {"\\u001b[5m": 1}}')
+
+    main(["--home", str(vm.home.root), "client", "status"])
+
+    shown = capsys.readouterr().out
+    assert "mine<U+001B>[31m<U+0007>" in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown

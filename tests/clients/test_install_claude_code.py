@@ -71,6 +71,44 @@ def test_install_twice_and_uninstall_give_back_the_same_bytes(person: Path, home
     assert (settings.read_bytes(), servers.read_bytes()) == (raw, raw)
 
 
+NULLS = {
+    "hooks": b'{"hooks": null, "x": 1}',
+    "hooks of an event": b'{\n  "hooks": {\n    "Stop": null\n  }\n}\n',
+    "servers": b'{"mcpServers":null,"x":1}',
+    "several lines": b'{\n  "x": 1,\n  "hooks": null,\n  "mcpServers": null\n}\n',
+}
+
+
+@pytest.mark.parametrize("raw", NULLS.values(), ids=NULLS.keys())
+def test_a_member_that_is_null_is_replaced_and_comes_back(person: Path, home: Home, raw: bytes) -> None:
+    settings, servers = person / ".claude" / "settings.json", person / ".claude.json"
+    settings.write_bytes(raw)
+    servers.write_bytes(raw)
+
+    install(home, ME, command=COMMAND)
+
+    assert not install(home, ME, command=COMMAND).changed
+    assert _hooks(settings) == {hook for hook, _, _ in HOOKS.values()}
+    assert set(_json(servers)["mcpServers"]) == {"vademecum"}
+    for path in (settings, servers):
+        names = [name for name, _ in json.loads(path.read_bytes(), object_pairs_hook=list)]
+        assert len(names) == len(set(names))
+    uninstall(home)
+    assert (settings.read_bytes(), servers.read_bytes()) == (raw, raw)
+
+
+def test_a_dangling_link_is_kept_and_its_target_goes_again(person: Path, home: Home) -> None:
+    settings, real = person / ".claude" / "settings.json", person / "dotfiles" / "settings.json"
+    settings.symlink_to(real)
+
+    install(home, ME, command=COMMAND)
+    assert _hooks(real) == {hook for hook, _, _ in HOOKS.values()}
+    uninstall(home)
+
+    assert settings.is_symlink()
+    assert not real.exists()
+
+
 @pytest.mark.parametrize("raw", SETTINGS.values(), ids=SETTINGS.keys())
 def test_every_byte_of_the_person_is_still_there_in_order(person: Path, home: Home, raw: bytes) -> None:
     settings = person / ".claude" / "settings.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vademecum.errors import LockedError, StorageError
-from vademecum.files import locked, write_atomic
+from vademecum.files import is_held, leftovers, locked, write_atomic
 
 
 def test_mode_and_link_survive_a_rewrite(tmp_path: Path) -> None:
@@ -64,3 +65,41 @@ def test_a_second_process_waits_a_bounded_time_for_the_lock(tmp_path: Path) -> N
         holder.wait()
     with locked(path, seconds=5):
         assert holder.returncode == 0
+
+
+KILLED = (
+    "import os, pathlib, signal, sys, vademecum.files as files\n"
+    "path = pathlib.Path(sys.argv[1])\n"
+    "files._fsync_folder = lambda folder: None\n"
+    "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+    "with files.locked(path):\n    files.write_atomic(path, b'half')\n"
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_what_a_killed_writer_left_goes_with_the_next_one_and_nothing_else_does(tmp_path: Path) -> None:
+    path = tmp_path / "MEMORY.md"
+    for _ in range(3):
+        assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == -9
+    assert len(list(tmp_path.glob(".MEMORY.md.*.tmp"))) == 1  # each removed the one before it
+    others = [tmp_path / ".USER.md.0123456789ab.tmp", tmp_path / ".MEMORY.md.draft.tmp", tmp_path / "notes.tmp"]
+    for other in others:
+        other.write_bytes(b"somebody else's")
+    with locked(path):
+        write_atomic(path, b"whole")
+    assert sorted(tmp_path.iterdir()) == sorted([path, tmp_path / "MEMORY.md.lock", *others])
+    os.utime(others[0], (1_700_000_000, 1_700_000_000))  # so old that nobody can still be writing it
+    assert leftovers(tmp_path) == [others[0]]
+    with locked(path):
+        assert not others[0].exists()
+
+
+def test_looking_whether_a_lock_is_held_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "MEMORY.md"
+    lock = tmp_path / "MEMORY.md.lock"
+    assert not is_held(lock)
+    assert not lock.exists()
+    with locked(path):
+        lock.chmod(0o444)
+        assert is_held(lock)
+    assert not is_held(lock)

@@ -8,32 +8,17 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import vademecum
-from servers.claude import Client, Transcript
+from servers.claude import Client
 from vademecum.agent.vademecum import Vademecum
 from vademecum.gate.trust import digest_of
 from vademecum.model import Origin
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
 
 CAP = 10_000
-
-
-@pytest.fixture
-def client(tmp_path: Path) -> Client:
-    return Client(tmp_path / "home", Transcript(tmp_path / "projects" / "-work-project" / "s.jsonl"))
-
-
-@pytest.fixture
-def vm(client: Client) -> Iterator[Vademecum]:
-    memory = vademecum.open(client.home)
-    memory.memory.add("memory", "The deploy key is in the vault.", origin=Origin.person())
-    yield memory
-    memory.close()
 
 
 def said(vm: Vademecum, client: Client) -> list[tuple[str, str]]:

@@ -50,6 +50,10 @@ class Transcript:
         with self.path.open("ab") as stream:
             stream.write(text if isinstance(text, bytes) else text.encode())
 
+    def raw_first(self, text: bytes) -> None:
+        """Write the file anew with `text` before what it held."""
+        self.path.write_bytes(text + self.path.read_bytes())
+
     def user(self, text: str, **more: Any) -> str:
         """What the person typed."""
         return self.line("user", message={"role": "user", "content": text}, **more)
@@ -144,7 +148,8 @@ class Client:
 
     def turn(self, prompt: str, answer: str) -> None:
         """One turn: the prompt with its hook, the lines, the stop hook."""
-        self.hook("user-prompt", prompt=prompt)
-        self.transcript.user(prompt)
+        name = str(uuid.uuid4())
+        self.hook("user-prompt", prompt=prompt, prompt_id=name)
+        self.transcript.user(prompt, promptId=name)
         self.transcript.assistant(answer)
         self.hook("stop", stop_hook_active=False)

@@ -206,3 +206,8 @@ def test_the_schema_is_small_and_has_no_top_level_alternatives() -> None:
     text = json.dumps({"d": SESSION_SEARCH_TOOL.description, "p": SESSION_SEARCH_TOOL.parameters})
     assert len(text.encode()) / 4 < 400
     assert not {"anyOf", "oneOf", "allOf"} & SESSION_SEARCH_TOOL.parameters.keys()
+
+
+def test_a_limit_below_one_is_refused_as_what_it_is(history: History) -> None:
+    with pytest.raises(UsageError, match="-5"):
+        session_search_tool(history, {"query": "x", "limit": -5})

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import stat
+import struct
+import subprocess
+import sys
+import tempfile
 import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +22,9 @@ from vademecum.config import AgentConfig, Config
 from vademecum.errors import NotFoundError, RefusedError, StorageError, UnreadableError
 from vademecum.home import Home
 from vademecum.store import Database, migrate
-from vademecum.store.backup import backup, restore, verify
+from vademecum.store.backup import backup, leftovers, remove_leftovers, restore, verify
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
+from vademecum.surfaces.cli import main
 
 CONFIG = Config()
 
@@ -259,17 +266,170 @@ def test_an_archive_over_the_bound_is_refused(full: Home, tmp_path: Path) -> Non
     assert verify(report.path, max_bytes=report.bytes).bytes == report.bytes
 
 
-def test_a_flipped_byte_anywhere_in_the_content_is_noticed(full: Home, tmp_path: Path) -> None:
-    report = backup(full, CONFIG, tmp_path / "b.zip")
-    data = bytearray(report.path.read_bytes())
-    with zipfile.ZipFile(report.path) as archive:
-        info = archive.getinfo("home/state.db")
-    data[info.header_offset + 200] ^= 0x40
+def test_a_flipped_bit_is_refused_in_words_or_changes_nothing(home: Home, tmp_path: Path) -> None:
+    home.root.mkdir()
+    words = "".join(random.Random(7).choices("abcdefghij \n", k=600)).encode()
+    home.config.write_bytes(words)
+    good = backup(home, CONFIG, tmp_path / "b.zip").path.read_bytes()
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        info = archive.getinfo("home/config.yaml")
+    begin = info.header_offset + 30 + sum(struct.unpack_from("<HH", good, info.header_offset + 26))
+    content = range(begin, begin + info.compress_size)
+    bad, refused = tmp_path / "bad.zip", set[int]()
+
+    for at in range(len(good)):
+        data = bytearray(good)
+        data[at] ^= 1 << at % 8
+        bad.write_bytes(data)
+        try:
+            verify(bad)
+        except (UnreadableError, StorageError, RefusedError):
+            refused.add(at)
+        else:  # a time, a flag, a code that no letter has
+            with zipfile.ZipFile(bad) as archive:
+                assert archive.read("home/config.yaml") == words
+
+    assert len(refused & set(content)) > 0.95 * len(content)
+    assert len(refused) > 0.75 * len(good)
+
+
+def test_an_archive_packed_in_another_way_is_refused(home: Home, tmp_path: Path) -> None:
     bad = tmp_path / "bad.zip"
-    bad.write_bytes(data)
+    with zipfile.ZipFile(bad, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("manifest.json", json.dumps({"format": 1, "files": []}))
 
     with pytest.raises(UnreadableError):
         verify(bad)
+
+
+def test_a_restored_database_is_private_whatever_the_archive_says(full: Home, tmp_path: Path) -> None:
+    report = backup(full, CONFIG, tmp_path / "b.zip")
+    open_to_all = _rewritten(report.path, tmp_path / "old.zip", _readable_by_all)
+    with zipfile.ZipFile(report.path) as archive:
+        modes = {entry["path"]: entry["mode"] for entry in json.loads(archive.read("manifest.json"))["files"]}
+    restore(Home(tmp_path / "other"), open_to_all)
+
+    assert modes["home/state.db"] == 0o600
+    assert stat.S_IMODE((tmp_path / "other" / "state.db").stat().st_mode) == 0o600
+
+
+def _readable_by_all(parts: dict[str, bytes], manifest: dict[str, Any]) -> None:
+    for entry in manifest["files"]:
+        entry["mode"] = 0o644
+
+
+def _no_database(database: Path) -> None:
+    database.write_bytes(b"garbage" * 4_000)
+
+
+def _damaged_inside(database: Path) -> None:
+    data = bytearray(database.read_bytes())
+    data[4096 * 3 : 4096 * 4] = b"\xff" * 4096
+    database.write_bytes(bytes(data))
+
+
+def _a_folder(database: Path) -> None:
+    database.unlink()
+    database.mkdir()
+
+
+@pytest.mark.parametrize("broken", [_no_database, _damaged_inside, _a_folder])
+def test_a_damaged_database_does_not_keep_the_files_from_being_saved(
+    full: Home, tmp_path: Path, broken: Callable[[Path], None]
+) -> None:
+    broken(full.database)
+    report = backup(full, CONFIG, tmp_path / "b.zip")
+    other = Home(tmp_path / "other")
+
+    assert "state.db" in report.missing
+    assert "not in this backup" in report.missing
+    assert report.missing in report.left_out
+    restore(other, report.path)
+    assert (other.agents / "default" / "memories" / "MEMORY.md").exists()
+    assert not other.database.exists()
+
+
+def test_a_sound_backup_misses_nothing(full: Home, tmp_path: Path) -> None:
+    assert backup(full, CONFIG, tmp_path / "b.zip").missing == ""
+
+
+_SLOW = """
+import os, sys
+from pathlib import Path
+from vademecum.config import Config
+from vademecum.home import Home
+from vademecum.store import backup
+
+def stuck(*args):
+    print("there", flush=True)
+    sys.stdin.read()
+
+setattr(backup, sys.argv[1], stuck)
+home, archive = Home(Path(sys.argv[2])), Path(sys.argv[3])
+{"backup": lambda: backup.backup(home, Config(), archive), "restore": lambda: backup.restore(home, archive),
+ "verify": lambda: backup.verify(archive)}[sys.argv[4]]()
+"""
+
+
+def _stuck(full: Home, archive: Path, at: str, what: str) -> subprocess.Popen[bytes]:
+    """A process that has come to the function `at` of `what` and stays there."""
+    command = [sys.executable, "-c", _SLOW, at, str(full.root), str(archive), what]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"there\n"
+    return process
+
+
+@pytest.mark.parametrize(
+    ("what", "at"), [("backup", "copy_database"), ("restore", "_settle"), ("verify", "check_database")]
+)
+def test_what_a_killed_process_left_is_found_and_removed_by_the_next_backup(
+    full: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, at: str
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (tmp_path / "tmp").mkdir()
+    folder = tmp_path / "archives"
+    good = backup(full, CONFIG, folder / "good.zip").path
+    before = sorted(tmp_path.rglob("*"))
+    process = _stuck(full, folder / "new.zip" if what == "backup" else good, at, what)
+
+    assert len(sorted(tmp_path.rglob("*"))) > len(before)
+    assert leftovers(full, folder) == []  # somebody works in it
+    assert remove_leftovers(full, folder) == []
+    process.kill()
+    process.communicate()
+    (folder / ".vademecum-backup-0.lock").touch()  # of one that was killed before it had a folder
+    assert len(leftovers(full, folder)) == 1
+    assert sorted(tmp_path.rglob("*")) != before
+    backup(full, CONFIG, folder / "next.zip").path.unlink()
+
+    assert leftovers(full, folder) == []
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_doctor_names_what_a_killed_restore_left_and_removes_it(
+    full: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(full.root))  # what others left in TMPDIR is not this test's
+    left = full.root.with_name(f"{full.root.name}.restoring-0a")
+    (left / "home").mkdir(parents=True)
+    left.with_name(f"{left.name}.lock").touch()
+
+    main(["--home", str(full.root), "doctor"])
+    assert str(left) in capsys.readouterr().out
+    assert left.is_dir()
+    main(["--home", str(full.root), "doctor", "--repair"])
+
+    assert f"Removed {left}" in capsys.readouterr().out
+    assert sorted(path.name for path in full.root.parent.iterdir()) == [full.root.name]
+
+
+def test_a_backup_into_the_home_does_not_hold_itself(full: Home) -> None:
+    report = backup(full, CONFIG, full.root / "b.zip")
+
+    with zipfile.ZipFile(report.path) as archive:
+        assert not [name for name in archive.namelist() if "vademecum-backup" in name or name.endswith(".zip")]
 
 
 @pytest.mark.parametrize("raw", [b"", b"PK", b"no zip at all"])

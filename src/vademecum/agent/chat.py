@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.agent.compact import COMPACT_AT, compact
 from vademecum.agent.instructions import chat_instructions, system_text
-from vademecum.agent.tools import Answer, as_sent, failure
+from vademecum.agent.tools import Answer, as_sent
 from vademecum.agent.transcript import conversation, line, load, settled
 from vademecum.agent.turn import INTERRUPTED
 from vademecum.errors import ModelError, VademecumError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vademecum.agent.session import Session, TurnKind
     from vademecum.agent.turn import Turn
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.models import ChatModel, ToolCall
+    from vademecum.models import ChatModel
 
 MAX_ROUNDS = 25
 """Requests in one turn; a model that still calls tools after them is stopped."""
@@ -177,31 +177,24 @@ class Chat:
         self._lines.append(line("assistant", reply.text, turn.id, calls=calls))
         for call in reply.calls:
             yield Called(call.name, _line(f"{call.name} {call.broken or _short(call.args)}"))
-            answer = self._call(turn, call)
+            answer = turn.refuse(call.name) if call.broken else turn.call(call.name, call.args)
             record = {"name": call.name, "args": call.args}
             self._lines.append(line("tool", as_sent(answer), turn.id, tool=call.name, calls=[record]))
             yield Answered(call.name, not _failed(answer), _line(_said(answer)))
             yield from _news(turn, told)
 
-    def _call(self, turn: Turn, call: ToolCall) -> Answer:
-        if not call.broken:
-            return turn.call(call.name, call.args)
-        answer = failure("The arguments were no JSON object.", "Call it again with one JSON object.", "usage")
-        record: dict[str, Any] = {"name": call.name, "args": {}}
-        origin = Origin.tool(call.name)
-        self.session.record("tool", as_sent(answer), origin, tool=call.name, calls=[record], turn=turn.id)
-        return answer
-
     def _finish(self, turn: Turn, reply: ChatReply) -> Iterator[Event]:
-        self._answer(turn, reply.text)
+        self._answer(turn, reply.text, cut_off=reply.truncated)
         if reply.truncated:
             yield Notice("The answer was cut off before its end.")
         elif not reply.text.strip():
             yield Notice("The model gave an empty answer.")
 
-    def _answer(self, turn: Turn, text: str) -> None:
-        turn.answer(text)
+    def _answer(self, turn: Turn, text: str, *, cut_off: bool = False) -> None:
+        turn.answer(text, interrupted=cut_off)
         self._lines.append(line("assistant", text, turn.id))
+        if cut_off:
+            self._lines.append(line("system", INTERRUPTED, turn.id))
 
     def _cut_short(self, turn: Turn) -> None:
         if self._partial.strip():

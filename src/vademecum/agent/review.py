@@ -12,17 +12,18 @@ from vademecum.store import upkeep
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.model import Actor
 
 KIND = "review"
 MANY_CALLS = 5
 """A turn with more tool calls is reviewed at once, and may have been a workflow that is worth a skill."""
 
 
-def enqueue_review(vm: Vademecum, session_id: str, reason: str) -> bool:
-    """Queue the review of a session; False when reviews are off or one is queued already."""
+def enqueue_review(vm: Vademecum, session_id: str, reason: str, actor: Actor | None = None) -> bool:
+    """Queue the review of a session (of `actor`, if another's); False when reviews are off or one is queued already."""
     if vm.config.memory.review_every_turns == 0:
         return False
-    actor = vm.actor
+    actor = actor or vm.actor
     payload = {"agent": actor.agent, "user": actor.user, "session": session_id, "reason": reason}
     return vm.queue.add(KIND, session_id, payload)
 

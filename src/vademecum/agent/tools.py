@@ -8,11 +8,11 @@ raised.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from vademecum.errors import NoModelError, RefusedError, VademecumError
+from vademecum.errors import NoModelError, RefusedError, UsageError, VademecumError
 from vademecum.model import Origin, StoreName, ToolSpec
 
 if TYPE_CHECKING:
@@ -104,8 +104,11 @@ def call_tool(caller: Caller, name: str, args: object) -> Answer:
     if tool is None:
         return failure(f"There is no tool {name!r}.", f"The tools are: {', '.join(tools)}.", "not_found")
     if not isinstance(args, Mapping):
-        return failure(f"The arguments of {name} must be an object.", "Send a JSON object.", "usage")
+        return malformed(caller.attempts, name)
     given: dict[str, Any] = {str(key): value for key, value in args.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  a model may send anything
+    known: Mapping[str, object] = tool.spec.parameters["properties"]
+    if unknown := [key for key in given if key not in known]:
+        return _mistaken(caller.attempts, name, _unknown(name, unknown, known))
     try:
         if caller.incognito and tool.writes(given):
             raise RefusedError(
@@ -118,6 +121,29 @@ def call_tool(caller: Caller, name: str, args: object) -> Answer:
         return tool.run(caller, given)
     except VademecumError as error:
         return failure(error.message, error.hint, error.code)
+
+
+def malformed(attempts: Attempts, name: str) -> Answer:
+    """The answer to a call whose arguments are no JSON object. Of `memory` it is one of the failed attempts."""
+    hint = "Call it again with one JSON object."
+    return _mistaken(attempts, name, UsageError(f"The arguments of {name} were no JSON object.", hint))
+
+
+def _mistaken(attempts: Attempts, name: str, error: UsageError) -> Answer:
+    if name != "memory":
+        return failure(error.message, error.hint, error.code)
+    from vademecum.core.memory_tool import refused
+
+    return refused(error, attempts)
+
+
+def _unknown(name: str, unknown: Sequence[str], known: Iterable[str]) -> UsageError:
+    """A filter that was left out without a word would look as if it had been applied."""
+    named = ", ".join(f"`{key[:60]}`" for key in unknown[:5])
+    hint = f"It takes: {', '.join(known)}."
+    if {"user", "agent"} & set(unknown):
+        hint += " User and agent are the caller's own: nobody else's memory can be reached."
+    return UsageError(f"{name} takes no {named}. Nothing was done.", hint)
 
 
 def for_the_record(name: str, answer: Answer) -> str:

@@ -78,6 +78,8 @@ def conversation(lines: Sequence[Line]) -> list[ChatMessage]:
     made: list[ChatMessage] = []
     for at, one in enumerate(lines):
         if one.role == "user":
+            if at and _died(lines[at - 1], one):
+                made.append(ChatMessage("assistant", INTERRUPTED))
             made.append(ChatMessage("user", one.text))
         elif one.role == "assistant":
             made += _assistant(one, lines[at + 1 :] if one.calls else ())
@@ -87,6 +89,12 @@ def conversation(lines: Sequence[Line]) -> list[ChatMessage]:
             made += [ChatMessage("user", _SUMMARY + one.text), ChatMessage("assistant", _NOTED)]
         # a tool's line was taken with the call that it answers; what a host observed or an import brought is searched
     return made
+
+
+def _died(last: Line, one: Line) -> bool:
+    """True when the turn before `one` died with its process: then nothing has marked where it ends."""
+    unanswered = last.role in ("user", "tool") or bool(last.calls)
+    return unanswered and last.turn is not None and last.turn != one.turn
 
 
 def _assistant(one: Line, following: Sequence[Line]) -> list[ChatMessage]:

@@ -1,8 +1,9 @@
 """One turn, from the user's message to the stored answer: the one implementation for chat and every host.
 
 Idea: entering records the message, `call` runs tools and counts failures, `answer` records the answer; whoever has a
-loop of their own only brings the model. Invariant: a turn ends answered or marked as interrupted, never half, and
-`events` holds whatever the person should be told about it.
+loop of their own only brings the model. Invariant: a turn that is left, in whatever way, ends answered or marked as
+interrupted, and `events` holds whatever the person should be told about it. A process that is killed leaves the turn
+as far as it was recorded; a later request shows it as interrupted.
 """
 
 from __future__ import annotations
@@ -89,6 +90,18 @@ class Turn:
         self.calls += 1
         answer = self.session.call(name, args, turn=self.id)
         self._notice(name, args, answer)
+        return answer
+
+    def refuse(self, name: str) -> Answer:
+        """Answer a call whose arguments are no JSON object, and record it; nothing was run."""
+        from vademecum.agent.tools import as_sent, malformed
+
+        self._must_be_open()
+        self.calls += 1
+        answer = malformed(self.session.attempts, name)
+        call: dict[str, Any] = {"name": name, "args": {}}
+        self.session.record("tool", as_sent(answer), Origin.tool(name), tool=name, calls=[call], turn=self.id)
+        self._notice(name, {}, answer)
         return answer
 
     def answer(self, text: str, *, interrupted: bool = False) -> None:

@@ -339,7 +339,15 @@ def _prepare(vm: Vademecum) -> None:
             f"Could not make the home {vm.home.root}: {error.strerror or error}.",
             "Choose another folder with --home or $VADEMECUM_HOME.",
         ) from error
-    from vademecum.core.birth import write_new_agent
+    from vademecum.core.birth import make_agent
 
-    write_new_agent(vm.folder)
-    vm.made = True
+    vm.made = make_agent(vm.folder)
+
+
+def agent_names(home: Home, config: Config) -> list[str]:
+    """Every agent of a home by name: those with a folder in it, and the adopted ones."""
+    from urllib.parse import unquote
+
+    folders = home.agents.iterdir() if home.agents.is_dir() else ()
+    own = (unquote(path.name) for path in folders if path.is_dir() and not path.name.startswith("."))
+    return sorted({*own, *config.agents})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,11 @@ POLL_SECONDS = 2.0
 """How long the loop sleeps when nothing is due."""
 AFTER_FAULT_SECONDS = 30.0
 PURGE = "purge"
+CHANNELS = ("chat", "mcp")
+"""Where a session belongs to one process: a terminal's window, a client's connection."""
+LOST_MS = 35 * 60 * 1000
+"""Silence after which such a session is taken for lost; a living server ends its own after half an hour."""
+SWEEP_SECONDS = 5 * 60.0
 _DAY_MS = 24 * 60 * 60 * 1000
 
 log = logging.getLogger("vademecum.worker")
@@ -29,9 +35,12 @@ log = logging.getLogger("vademecum.worker")
 
 def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float = POLL_SECONDS) -> None:
     """Run jobs of the whole home, of all agents and users, until `stop` is set. Meant for a thread of its own."""
-    day = ""
+    day, swept_at = "", 0.0
     while not stop.is_set():
         try:
+            if not swept_at or time.monotonic() - swept_at > SWEEP_SECONDS:
+                end_lost_sessions(vm)
+                swept_at = time.monotonic()
             today = iso(vm.clock())[:10]
             if today != day:
                 _new_day(vm, today)
@@ -51,6 +60,23 @@ def handlers(vm: Vademecum) -> dict[str, Handler]:
     from vademecum.agent.reviewer import run_review
 
     return {KIND: partial(run_review, vm), PURGE: partial(run_purge, vm)}
+
+
+def end_lost_sessions(vm: Vademecum) -> int:
+    """End and have reviewed what a closed window or a killed server left open; returns how many sessions.
+
+    Those with a key stay open by design, whatever happens to a process. A session whose process is only silent opens
+    again with the next words; it has then been reviewed up to there.
+    """
+    from vademecum.agent.review import enqueue_review
+    from vademecum.store import sessions
+
+    now = vm.clock()
+    with vm.db.atomic():
+        lost = sessions.end_lost(vm.db, CHANNELS, silent_since=now - LOST_MS, now=now)
+        for actor, session_id in lost:
+            enqueue_review(vm, session_id, sessions.LOST, actor)
+    return len(lost)
 
 
 def _new_day(vm: Vademecum, today: str) -> None:

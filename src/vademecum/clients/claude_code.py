@@ -187,6 +187,8 @@ def hooks_in(document: Document) -> Iterator[tuple[str, int, int, object]]:
     if hooks is not None and not isinstance(hooks, dict):
         raise _misshapen(document.path, "hooks", "an object")
     for event, groups in _mapping(hooks).items():
+        if groups is None:
+            continue
         if not isinstance(groups, list):
             raise _misshapen(document.path, f"hooks.{event}", "a list")
         for group, entry in enumerate(cast("list[object]", groups)):

@@ -89,10 +89,13 @@ class Document:
     def insert(self, way: Sequence[Step], step: Step, value: object) -> str:
         """Put `value` first into the object or array at `way` (under the name `step` in an object).
 
-        First and not last, so that no line of the person's changes. Returns the text that was put in.
+        First and not last, so that no line of the person's changes; but a member of that name is replaced, since of two
+        only one counts. Returns the text that was put in.
         """
         start, depth = self._locate(way)
         children = list(self._children(start))
+        if isinstance(step, str) and any(child.step == step for child in children):
+            return self.replace((*way, step), value)
         label = json.dumps(step, ensure_ascii=False) if isinstance(step, str) else ""
         if children:
             at = children[0].start

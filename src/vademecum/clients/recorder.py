@@ -22,7 +22,7 @@ from vademecum.gate.trust import tool_origin
 from vademecum.ids import new_id
 from vademecum.model import Origin
 from vademecum.sessions.types import NewMessage
-from vademecum.store.imported import Imported, Item
+from vademecum.store.imported import Imported, Item, recorded
 
 if TYPE_CHECKING:
     from vademecum.agent.taint import Trail
@@ -63,6 +63,8 @@ class _State(msgspec.Struct):
     canary: str = ""
     seen: str = ""
     title_rank: int = -1
+    since: int = 0
+    """Its session was deleted at this time (UTC ms): of what was said before, nothing is kept."""
 
 
 class _Batch(msgspec.Struct):
@@ -105,7 +107,7 @@ class Recorder:
         self.conversation = conversation
         self.chunk = chunk
         self._imported = Imported(vm.db)
-        self._source = f"{CHANNEL}/{vm.actor.agent}/{vm.actor.user}"
+        self._source = recorded(CHANNEL, vm.actor)
         self.session: SessionInfo | None = None
 
     def open(self, *, snapshot: str | None = None, opened_at: int | None = None, reopen: bool = True) -> SessionInfo:
@@ -157,7 +159,7 @@ class Recorder:
             size = os.fstat(stream.fileno()).st_size
             while True:
                 state, tail = self._load()
-                cursor = (state.offset, tail)
+                cursor = (state.offset, state.since, tail)
                 if state.offset > size or (state.offset and _tail_before(stream, state.offset) != tail):
                     state.offset = state.line = 0  # cut short or written anew: what is stored is known by its uuids
                 batch = self._read(stream, path, state)
@@ -195,7 +197,7 @@ class Recorder:
             return None  # nothing new, or a half-written line: next time
         raw = b"".join(pieces)
         whole = raw[: raw.rfind(b"\n") + 1]
-        parser, lines = Parser(state.calls), whole.split(b"\n")[:-1]
+        parser, lines = Parser(state.calls, since=state.since), whole.split(b"\n")[:-1]
         batch = _Batch(state.offset + len(whole), "", state.line + len(lines), parser.calls, state.canary)
         if not whole:
             batch.end = _after_line(stream)
@@ -211,10 +213,10 @@ class Recorder:
         batch.tail = _tail_before(stream, batch.end)
         return batch
 
-    def _commit(self, batch: _Batch, cursor: tuple[int, str], fallback: int) -> int | None:
+    def _commit(self, batch: _Batch, cursor: tuple[int, int, str], fallback: int) -> int | None:
         with self.vm.db.atomic():
             state, tail = self._load()
-            if (state.offset, tail) != cursor:
+            if (state.offset, state.since, tail) != cursor:
                 return None  # another process was faster: read on from where it came to
             new = self._store(batch.said, state, fallback=fallback)
             if batch.title_rank >= 0:
@@ -248,7 +250,7 @@ class Recorder:
         if said.role != "user" or said.source.startswith("prompt:"):
             return False
         mark: Mark = (_hash(said.text), said.prompt, self.vm.clock() if said.time is None else said.time)
-        if _take(state.prompts, mark, EARLY_MS, REPEAT_MS):
+        if _take(state.prompts, mark, EARLY_MS, LATE_MS):
             return True
         state.lines = [*state.lines, mark][-REMEMBERED:]
         return False
@@ -283,6 +285,8 @@ class Recorder:
         item = self._imported.get(self._source, self.conversation)
         if item is None:
             return _State(), ""
+        if not item.detail:
+            return _State(since=item.at), ""
         return msgspec.json.decode(item.detail, type=_State), item.sha256
 
     def _save(self, state: _State, tail: str) -> None:
@@ -296,13 +300,16 @@ def _hash(words: str) -> str:
 
 
 def _take(marks: list[Mark], wanted: Mark, before_ms: int, after_ms: int) -> bool:
-    """Take the mark of the same prompt out of `marks`, if it was made up to `before_ms` earlier than `wanted`."""
-    for mark in marks:
-        same = mark[0] == wanted[0] or (mark[1] and mark[1] == wanted[1])
-        if same and -after_ms <= wanted[2] - mark[2] <= before_ms:
-            marks.remove(mark)
-            return True
-    return False
+    """Take the mark of the same prompt out of `marks`: the one with its id, whatever the clocks say.
+
+    Else one with its words that was made at most `before_ms` earlier and `after_ms` later than `wanted`.
+    """
+    same = [mark for mark in marks if mark[1] and mark[1] == wanted[1]] or [
+        mark for mark in marks if mark[0] == wanted[0] and -after_ms <= wanted[2] - mark[2] <= before_ms
+    ]
+    if same:
+        marks.remove(same[0])
+    return bool(same)
 
 
 def _known(marks: list[Mark], wanted: Mark) -> bool:

@@ -143,4 +143,4 @@ def _write(path: Path, data: bytes | None) -> None:
     if data is not None:
         write_atomic(path, data)
         return
-    path.unlink(missing_ok=True)
+    Path(os.path.realpath(path)).unlink(missing_ok=True)  # a link is the person's, and what it names was made by us

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from vademecum.clock import parse_iso
+from vademecum.search.prepare import well_formed
 
 RESULT_CHARS = 4_000
 """Characters kept of a tool's result: three quarters from its head, the rest from its tail."""
@@ -69,15 +70,21 @@ _NOTHING = Entry()
 
 
 class Parser:
-    """Turns lines into entries. `calls` are tool calls whose result has not come yet: keep it between runs."""
+    """Turns lines into entries. `calls` are tool calls whose result has not come yet: keep it between runs.
 
-    def __init__(self, calls: dict[str, list[Any]] | None = None) -> None:
+    Lines up to `since` (UTC ms; 0: none), and then also those without a time, hold nothing.
+    """
+
+    def __init__(self, calls: dict[str, list[Any]] | None = None, *, since: int = 0) -> None:
         self.calls: dict[str, list[Any]] = dict(calls or {})
+        self.since = since
 
     def entry(self, raw: bytes) -> Entry:
         """What the line `raw` holds. Raises UnreadableLine."""
         line = _decode(raw)
         if line.get("forkedFrom"):  # a copy of another session's line
+            return _NOTHING
+        if self.since and (_time(line) or 0) <= self.since:
             return _NOTHING
         match line.get("type"):
             case "attachment":
@@ -194,8 +201,8 @@ def _decode(raw: bytes) -> dict[str, Any]:
     try:
         line = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        try:  # JavaScript writes half of a surrogate pair when a text was cut inside an emoji; it becomes `?`
-            line = json.loads(json.dumps(json.loads(raw), ensure_ascii=False).encode("utf-8", "replace"))
+        try:  # JavaScript writes half of a surrogate pair when a text was cut inside an emoji
+            line = json.loads(well_formed(json.dumps(json.loads(raw), ensure_ascii=False)))
         except (ValueError, RecursionError) as error:
             raise UnreadableLine(f"not JSON ({error})") from error
     if not isinstance(line, dict):

@@ -93,6 +93,12 @@ def memory_tool(
     return _success(change, operations)
 
 
+def refused(error: VademecumError, attempts: Attempts) -> dict[str, object]:
+    """The answer to a call that could not even be tried, such as one of broken arguments; it counts as failed."""
+    attempts.failed += 1
+    return _terminal("" if attempts.failed > MAX_FAILURES else _sentence(error)) if attempts.used_up else _plain(error)
+
+
 def usage(used: int, limit: int) -> str:
     """`1% — 22/2,200 chars`, as in the header of the store's block."""
     return f"{used * 100 // limit}% — {used:,}/{limit:,} chars"
@@ -115,7 +121,7 @@ def _success(change: Change, operations: Sequence[Operation]) -> dict[str, objec
 
 
 def _failure(memory: CoreMemory, target: object, error: VademecumError) -> dict[str, object]:
-    answer: dict[str, object] = {"success": False, "error": _sentence(error), "code": error.code}
+    answer = _plain(error)
     if isinstance(error, AmbiguousError):
         return answer | {"matches": list(error.matches)}
     if isinstance(error, FullError | NotFoundError):
@@ -124,6 +130,10 @@ def _failure(memory: CoreMemory, target: object, error: VademecumError) -> dict[
         entries = [text if len(text) <= limit else preview(text, limit) for text in memory.shown(document)]
         answer |= {"current_entries": entries, "usage": f"{document.used:,}/{limit:,}"}
     return answer
+
+
+def _plain(error: VademecumError) -> dict[str, object]:
+    return {"success": False, "error": _sentence(error), "code": error.code}
 
 
 def _sentence(error: VademecumError) -> str:

@@ -7,20 +7,20 @@ slips of the keyboard. Invariant: no query raises, and an answer always says how
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from vademecum.model import Actor
-from vademecum.search.prepare import prepare
 from vademecum.search.query import LONGEST_PHRASE, Query, Term, literal, read
 from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, comparable, weight
 from vademecum.search.snippet import snippet
 from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
+from vademecum.sessions.indexing import searchable
 from vademecum.sessions.types import Order, SearchAnswer, SessionHit
 from vademecum.store import Database
-from vademecum.store.message_index import Filter, Found, MessageIndex, owner_token, tokenizer
+from vademecum.store.message_index import Filter, Found, MessageIndex, tokenizer
 
 MOST_RANKED = 12_000
 """Matches that the index may rank for one query; beyond, the rarest terms or the newest messages stand for all."""
@@ -33,6 +33,7 @@ _COUNTED = 1_000  # matches that are counted exactly before the rest is estimate
 _SPREAD = 5_000  # matches of one term that are looked through for neighbours of another
 _SESSIONS = 300  # sessions that are looked into, one by one, for the latest of very many matches
 _LOOKED_THROUGH = 5_000  # messages that are looked through, letter by letter, when the index has nothing
+_TITLES = 5  # sessions that come in by their title, for all words, for two, or for one of the rarest
 _NEAR = 12  # distance of ids in which messages may be neighbours
 _TOOL = 0.75  # what a hit in tool output is worth against one in what people and the assistant said
 _PIECE = 0.3  # the score of a hit that was found as a piece of text
@@ -61,21 +62,9 @@ class _Candidate:
     score: float
 
 
-class Finder:
-    """Searches for one actor. Stateless between calls."""
-
-    def __init__(self, db: Database, actor: Actor) -> None:
-        self._db = db
-        self._actor = actor
-        self._owner = owner_token(actor)
-
-    def index_text(self, text: str) -> str:
-        """What goes into the index for a message or a title."""
-        return f"{prepare(text)}\n{self._owner}"
-
-    def search(self, text: str, *, limit: int, order: Order, only: Filter) -> SearchAnswer:
-        """Hits for `text`, at most `limit`."""
-        return _Search(self._db, self._actor, read(text), only).answer(limit, order)
+def find(db: Database, actor: Actor, text: str, *, limit: int, order: Order, only: Filter) -> SearchAnswer:
+    """Hits for `text` among what the actor may see, at most `limit`."""
+    return _Search(db, actor, read(text), only).answer(limit, order)
 
 
 class _Search:
@@ -209,11 +198,13 @@ class _Search:
 
     def _titled(self, terms: Sequence[tuple[Term, int]]) -> list[int]:
         """The first message of each session whose title has the query."""
-        together = " AND ".join(term.match for term, _ in terms)
-        sessions = self._index.titled(together, 5)
-        if not sessions and len(terms) > 1:
-            sessions = self._index.titled(" OR ".join(term.match for term, _ in terms), 5)
-        return [first for session in sessions if (first := self._index.opening(session)) is not None]
+        some = [term.match for term, _ in terms[:3]]
+        pairs = itertools.combinations(some, 2) if len(terms) > 2 else ()
+        sessions: list[int] = []
+        for together in ([term.match for term, _ in terms], *pairs, *([one] for one in some)):
+            if len(sessions) < _TITLES:
+                sessions += self._index.titled(" AND ".join(together), _TITLES)
+        return [first for session in dict.fromkeys(sessions) if (first := self._index.opening(session)) is not None]
 
     def _newest(self, limit: int) -> list[int]:
         terms = self._plan.rarest_first
@@ -337,16 +328,6 @@ class _Search:
                 " fewer words, a name or a file that was mentioned, or leave out filters"
             )
         return ". ".join(said) + ("." if said else "")
-
-
-def searchable(content: str, calls: Sequence[Mapping[str, Any]] | None) -> str:
-    """What of a message is searched: its text and its calls, without the answer that a call keeps beside them.
-
-    A search is not found by its own words, so calls of the search tool are left out.
-    """
-    shown = [call for call in calls or () if call.get("name") != "session_search"]
-    said = [{key: part for key, part in call.items() if key != "answer"} for call in shown]
-    return f"{content}\n{json.dumps(said, ensure_ascii=False)}" if said else content
 
 
 def _text(found: Found) -> str:

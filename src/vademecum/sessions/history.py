@@ -21,9 +21,11 @@ from vademecum.gate.redactor import KEY_NAME, Redactor
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
-from vademecum.sessions.finder import Finder, searchable
+from vademecum.sessions.indexing import index_text, searchable
 from vademecum.sessions.types import Message, NewMessage, Order, Role, SearchAnswer, SessionInfo
 from vademecum.store import Database, messages, quarantine, sessions
+from vademecum.store.heartbeats import Heartbeats
+from vademecum.store.imported import Imported, recorded
 from vademecum.store.message_index import Filter
 from vademecum.store.messages import MessageRow, NewRow
 from vademecum.store.sessions import SessionRow
@@ -45,7 +47,6 @@ class History:
         self._actor = actor
         self._clock = clock
         self._redactor = redactor or Redactor(db.path.with_name(KEY_NAME))
-        self._finder = Finder(db, actor)
         self._quarantine = Quarantine(db)
 
     # --- sessions
@@ -91,7 +92,7 @@ class History:
             )
             stored = sessions.insert(self._db, self._actor, row)
             if title:
-                messages.index_title(self._db, stored.n, self._finder.index_text(title))
+                messages.index_title(self._db, stored.n, index_text(self._actor, title))
             return self._info(stored)
 
     def find(self, session_id: str) -> SessionInfo:
@@ -113,7 +114,7 @@ class History:
         row, title = self._need(session_id), self._clean(title)
         with self._db.atomic():
             sessions.set_title(self._db, row.n, title)
-            messages.index_title(self._db, row.n, self._finder.index_text(title) if title.strip() else "")
+            messages.index_title(self._db, row.n, index_text(self._actor, title) if title.strip() else "")
 
     def set_snapshot(self, session_id: str, snapshot: str) -> None:
         """Keep the frozen prompt of a session with it."""
@@ -121,9 +122,9 @@ class History:
         sessions.set_snapshot(self._db, self._need(session_id).n, clean, _sha256(clean))
 
     def end(self, session_id: str, reason: str = "closed") -> None:
-        """End a session; its key is free for a new one. Ending it again keeps the first end."""
+        """End a session; its key is free for a new one. Ending it again keeps the first end, unless it was a guess."""
         row = self._need(session_id)
-        if row.ended_at is None:
+        if row.ended_at is None or row.end_reason == sessions.LOST:
             sessions.set_end(self._db, row.n, self._clock(), reason)
 
     def reopen(self, session_id: str) -> SessionInfo:
@@ -137,7 +138,10 @@ class History:
         return self.find(session_id)
 
     def delete(self, session_id: str) -> int:
-        """Erase a session, its messages and their index entries; returns how many messages it had."""
+        """Erase a session, its messages and their index entries; returns how many messages it had.
+
+        What was said until now does not come back when its source is recorded or imported again.
+        """
         return self._erase([self._need(session_id)])
 
     def purge(self, before_ms: int) -> int:
@@ -226,8 +230,10 @@ class History:
         """Messages that answer `query`, best (or newest) first. Any string is a query; none raises."""
         within = None if session_id is None else self._need(session_id).n
         only = Filter(role=role, channel=channel, since=since, until=until, session=within)
+        from vademecum.sessions.finder import find  # a hook records at every prompt and never searches
+
         query = self._redactor.clean(query)  # a mark is what was stored
-        return self._finder.search(query, limit=limit, order=order, only=only)
+        return find(self._db, self._actor, query, limit=limit, order=order, only=only)
 
     # --- inside
 
@@ -311,15 +317,24 @@ class History:
             channel=self._redactor.clean(message.channel) or session.channel,
             turn=message.turn,
             source=message.source,
-            indexed=self._finder.index_text(searchable(said.text, called)),
+            indexed=index_text(self._actor, searchable(said.text, called)),
         )
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
         with messages.erasing(self._db):
+            for row in rows:
+                self._forget_source(row)
             gone = messages.erase(self._db, [row.n for row in rows])
             for row in rows:
                 sessions.delete(self._db, row.n)
         return gone
+
+    def _forget_source(self, row: SessionRow) -> None:
+        client, _, conversation = row.source.partition(":")
+        if conversation and messages.count(self._db, row.n):  # of an empty one, nothing is to stay away
+            source, at = recorded(client, self._actor), max(self._clock(), row.last_at)
+            Imported(self._db).forget(source, conversation, at)
+            Heartbeats(self._db).forget(client, conversation)
 
 
 @functools.lru_cache(maxsize=256)

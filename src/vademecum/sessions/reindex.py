@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from vademecum.model import Actor
-from vademecum.sessions.finder import Finder, searchable
+from vademecum.sessions.indexing import index_text, searchable
 from vademecum.store import Database
 from vademecum.store import reindex as rows
 
@@ -25,13 +24,8 @@ def reindex(db: Database) -> int:
 
 
 def _entries(db: Database) -> Iterator[tuple[int, str]]:
-    finders: dict[Actor, Finder] = {}
-
-    def finder(actor: Actor) -> Finder:
-        return finders.setdefault(actor, Finder(db, actor))
-
     for message, actor, content, calls in rows.messages(db):
-        yield message, finder(actor).index_text(searchable(content, json.loads(calls) if calls else None))
+        yield message, index_text(actor, searchable(content, json.loads(calls) if calls else None))
     for session, actor, title in rows.titles(db):
         if title.strip():
-            yield -session, finder(actor).index_text(title)
+            yield -session, index_text(actor, title)

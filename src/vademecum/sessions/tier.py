@@ -14,8 +14,7 @@ from vademecum.gate.audit import Audit, Event
 from vademecum.gate.quarantine import Quarantine
 from vademecum.gate.selector import Copy, Selector
 from vademecum.model import Actor, Origin
-from vademecum.sessions.finder import Finder
-from vademecum.sessions.history import searchable
+from vademecum.sessions.indexing import index_text, searchable
 from vademecum.store import Database, erasure, quarantine
 from vademecum.store.quarantine import Said
 
@@ -102,8 +101,8 @@ class SessionsTier:
                 content = content.replace(text, erasure.MARK)
                 calls = calls.replace(text, erasure.MARK) if calls else calls
             erasure.set_message(self._db, id_, content, calls)
-            finder = Finder(self._db, Actor(self._actor.agent, user))
-            entries.append((id_, finder.index_text(searchable(content, json.loads(calls) if calls else None))))
+            indexed = searchable(content, json.loads(calls) if calls else None)
+            entries.append((id_, index_text(Actor(self._actor.agent, user), indexed)))
         erasure.reindex(self._db, entries)
 
     def _erase_titles(self, texts: Sequence[str], copies: Sequence[Copy]) -> None:

@@ -31,10 +31,10 @@ _TOOL_SHARE = 4  # output of tools is cut this much shorter
 SESSION_SEARCH_TOOL = ToolSpec(
     name="session_search",
     description=(
-        "Search everything that was ever said with this user, word for word. With `query`: any words, a question, a "
-        "quoted phrase, a file, a number; hits have a message_id. With `message_id`: the messages round it. With "
-        "`session_id` alone: how that session began and ended. With nothing: recent sessions. No hit is no proof that "
-        "something was never said: try other words first."
+        "Search everything that was ever said with this user (nobody else's can be reached), word for word. With "
+        "`query`: any words, a question, a quoted phrase, a file, a number; hits have a message_id. With `message_id`: "
+        "the messages round it. With `session_id` alone: how that session began and ended. With nothing: recent "
+        "sessions. No hit is no proof that something was never said: try other words first."
     ),
     parameters={
         "type": "object",
@@ -244,6 +244,9 @@ def _number(args: Mapping[str, object], name: str) -> int | None:
 
 
 def _limit(args: Mapping[str, object], usual: int) -> int:
+    limit = args.get("limit")
+    if isinstance(limit, int) and limit < 0:
+        raise UsageError(f"`limit` is {limit}; nothing was searched.", "Use 1 to 50, or leave it out.")
     return max(1, min(50, _number(args, "limit") or usual))
 
 

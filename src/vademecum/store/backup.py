@@ -3,19 +3,23 @@
 Idea: a zip that any system opens: `home/...` with the database copied by SQLite's own online backup, `adopted/<agent>/`
 for agents that live elsewhere, and a manifest with the SHA-256 of each. Invariant: a restore checks every name, size,
 hash and the database's integrity in a folder of its own before it replaces anything, and what was there stays beside.
+That folder is locked as long as it is worked in, so that one left by a killed process can be told and removed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
 import secrets
 import shutil
 import stat
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,7 +31,8 @@ import apsw
 from vademecum import __version__
 from vademecum.clock import iso, now_ms
 from vademecum.config import Config
-from vademecum.errors import NotFoundError, RefusedError, StorageError, UnreadableError
+from vademecum.errors import LockedError, NotFoundError, RefusedError, StorageError, UnreadableError
+from vademecum.files import locked
 from vademecum.home import Home, folder_name
 from vademecum.store.connection import Database, translated
 
@@ -38,17 +43,35 @@ TOTAL_BYTES = 64 << 30
 """A larger archive is refused unless the caller raises the bound."""
 _PIECE = 1 << 20
 _DATABASE = "home/state.db"
+_BACKUP, _RESTORE, _CHECK = ".vademecum-backup-", ".restoring-", "vademecum-check-"
+"""What the names of the folders begin with that are worked in: beside an archive, after a home's name, in TMPDIR."""
+_BAD_ZIP = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    ValueError,
+)
+"""What reading a damaged archive raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """A backup that was made or verified: how many files, their bytes unpacked, when it was made, what was left out."""
+    """A backup that was made or verified: how many files, their bytes unpacked, when it was made, what was left out.
+
+    `missing` says what should be in it and could not be saved; empty when all of it was.
+    """
 
     path: Path
     files: int
     bytes: int
     made_at: str
     left_out: tuple[str, ...] = ()
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,30 +96,31 @@ def backup(home: Home, config: Config, target: Path | None = None, *, include_en
     """Write everything of `home`, and the files of adopted agents, into one zip.
 
     `target`: a file that does not exist yet, or a folder; default: a new file in `backups/`. `.env` (keys and tokens)
-    and `secret.key` are left out unless asked for. Other processes may go on working. Raises NotFoundError when there
-    is no home, RefusedError when the target exists, StorageError when the disk refuses (no half archive remains).
+    and `secret.key` are left out unless asked for; so is a database that is damaged, and the report says it. Other
+    processes may go on working. What killed backups left beside the target or the home is removed. Raises NotFoundError
+    when there is no home, RefusedError when the target exists, StorageError when the disk refuses (no half archive
+    remains).
     """
     if not home.root.is_dir():
         raise NotFoundError(f"There is no home at {home.root}; nothing to back up.", "Check --home.")
     path = _target(home, target)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        report = _write(home, config, temporary, path, include_env=include_env)
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        if path.exists():
-            raise RefusedError(f"{path} exists already and was left as it is.", "Choose another name.")
-        temporary.replace(path)
+        remove_leftovers(home, path.parent)
+        with _workplace(path.with_name(_BACKUP + secrets.token_hex(6))) as folder:
+            temporary = folder / path.name
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            report = _write(home, config, temporary, path, include_env=include_env)
+            with temporary.open("rb+") as stream:
+                os.fsync(stream.fileno())
+            if path.exists():
+                raise RefusedError(f"{path} exists already and was left as it is.", "Choose another name.")
+            temporary.replace(path)
     except OSError as error:
         raise StorageError(
             f"The backup could not be written: {error.strerror or error}. No archive was left behind.",
             "Check free space and permissions of the target.",
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
     return report
 
 
@@ -106,8 +130,8 @@ def verify(archive: Path, *, max_bytes: int = TOTAL_BYTES) -> BackupReport:
     Raises UnreadableError that says what is wrong with it, RefusedError when it is larger than `max_bytes` unpacked.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="vademecum-verify-") as folder:
-            return _unpack(archive, Path(folder), max_bytes)
+        with _workplace(Path(tempfile.gettempdir()) / (_CHECK + secrets.token_hex(6))) as folder:
+            return _unpack(archive, folder, max_bytes)
     except OSError as error:
         raise StorageError(
             f"{archive} could not be unpacked for the check: {error.strerror or error}.", "Check free space in TMPDIR."
@@ -124,20 +148,75 @@ def restore(home: Home, archive: Path, *, max_bytes: int = TOTAL_BYTES) -> Resto
     """
     root = Path(os.path.realpath(home.root))
     stamp = datetime.fromtimestamp(now_ms() / 1000, tz=UTC).strftime("%Y%m%dT%H%M%SZ")
-    staging = root.with_name(f"{root.name}.restoring-{secrets.token_hex(4)}")
     try:
-        staging.mkdir(mode=0o700, parents=True)
-        checked = _unpack(archive, staging, max_bytes)
-        notes = _settle(staging, root)
-        return RestoreReport(home.root, _swap(staging / "home", root, stamp), checked.files, notes)
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with _workplace(root.with_name(f"{root.name}{_RESTORE}{secrets.token_hex(6)}")) as staging:
+            checked = _unpack(archive, staging, max_bytes)
+            notes = _settle(staging, root)
+            return RestoreReport(home.root, _swap(staging / "home", root, stamp), checked.files, notes)
     except OSError as error:
         raise StorageError(
             f"The restore could not be carried out: {error.strerror or error}. {home.root} is as it was.",
             "Check free space and permissions; a home that is a mount point cannot be replaced, restore with --home"
             " into another folder.",
         ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+
+
+def leftovers(home: Home, *folders: Path) -> list[Path]:
+    """What backups, restores and checks left that were killed: of `home`, in `folders`, and in TMPDIR. Changes nothing.
+
+    Each is a folder with a copy of the home, or a part of one. Those that a running process works in are not named.
+    """
+    return [folder for folder in _abandoned(home, *folders) if folder.is_dir()]
+
+
+def _abandoned(home: Home, *folders: Path) -> list[Path]:
+    """The folders whose lock is there and that nobody holds; the folder itself may have gone, or not come."""
+    root = Path(os.path.realpath(home.root))
+    locks = [lock for folder in {home.backups, *folders} for lock in folder.glob(f"{_BACKUP}*.lock")]
+    locks += root.parent.glob(f"{glob.escape(root.name)}{_RESTORE}*.lock")
+    locks += Path(tempfile.gettempdir()).glob(f"{_CHECK}*.lock")
+    return sorted(folder for lock in locks if _is_free(folder := lock.with_suffix("")))
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        with locked(folder, seconds=0):
+            return True
+    except (LockedError, StorageError):  # somebody works in it, or it is another person's
+        return False
+
+
+def remove_leftovers(home: Home, *folders: Path) -> list[Path]:
+    """Remove the `leftovers` and return those that went; one that somebody else owns stays."""
+    found = leftovers(home, *folders)
+    for folder in _abandoned(home, *folders):
+        with contextlib.suppress(LockedError, StorageError), locked(folder, seconds=0):
+            _clear(folder)
+    return [folder for folder in found if not folder.exists()]
+
+
+@contextlib.contextmanager
+def _workplace(folder: Path) -> Generator[Path]:
+    """A new private folder that goes away at the end. It exists only as long as its lock, beside it, is held."""
+    with locked(folder):
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            _clear(folder)
+
+
+def _clear(folder: Path) -> None:
+    """Remove a folder and then its lock, which the caller holds."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        with contextlib.suppress(OSError):  # Windows keeps a file that is open; it is empty
+            _lock_of(folder).unlink()
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
 
 
 def _target(home: Home, target: Path | None) -> Path:
@@ -150,13 +229,10 @@ def _target(home: Home, target: Path | None) -> Path:
 
 
 def _write(home: Home, config: Config, temporary: Path, path: Path, *, include_env: bool) -> BackupReport:
-    entries, left_out = list[_Entry](), list[str]()
-    made_at = iso(now_ms())
-    with (
-        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive,
-        tempfile.TemporaryDirectory(prefix=".vademecum-", dir=temporary.parent) as folder,
-    ):
-        for source, name in _sources(home, config, left_out, include_env=include_env):
+    entries, left_out, missing = list[_Entry](), list[str](), ""
+    made_at, folder = iso(now_ms()), temporary.parent
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
+        for source, name in _sources(home, config, folder, left_out, include_env=include_env):
             try:
                 name.encode("utf-8")
                 entries.append(_put(archive, source, name))
@@ -165,9 +241,12 @@ def _write(home: Home, config: Config, temporary: Path, path: Path, *, include_e
             except FileNotFoundError:
                 left_out.append(f"{name} (it went away meanwhile)")
         if home.database.exists():
-            copy = Path(folder) / "state.db"
-            copy_database(home.database, copy)
-            entries.append(_put(archive, copy, _DATABASE))
+            copy = folder / "state.db"
+            missing = _copied(home.database, copy)
+            if missing:
+                left_out.append(missing)
+            else:
+                entries.append(_put(archive, copy, _DATABASE))
         adopted = {name: agent.path for name, agent in config.agents.items()}
         manifest = {
             "format": FORMAT,
@@ -177,15 +256,34 @@ def _write(home: Home, config: Config, temporary: Path, path: Path, *, include_e
             "files": [{"path": e.name, "size": e.size, "sha256": e.sha256, "mode": e.mode} for e in entries],
         }
         archive.writestr(MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False))
-    return BackupReport(path, len(entries), sum(entry.size for entry in entries), made_at, tuple(left_out))
+    size = sum(entry.size for entry in entries)
+    return BackupReport(path, len(entries), size, made_at, tuple(left_out), missing)
 
 
-def _sources(home: Home, config: Config, left_out: list[str], *, include_env: bool) -> Iterator[tuple[Path, str]]:
+def _copied(database: Path, copy: Path) -> str:
+    """Copy the database; empty when that gave a sound one, else what is not saved and why.
+
+    Raises LockedError, and StorageError when there is no room.
+    """
+    try:
+        copy_database(database, copy)
+        fault = check_database(copy)
+    except StorageError as error:
+        if isinstance(error.__cause__, apsw.FullError):
+            raise
+        fault = str(error.__cause__ or error)
+    kept = "sessions, proposals, jobs and tokens are not in this backup; the files are"
+    return f"state.db cannot be read whole ({fault}): {kept}" if fault else ""
+
+
+def _sources(
+    home: Home, config: Config, own: Path, left_out: list[str], *, include_env: bool
+) -> Iterator[tuple[Path, str]]:
     database = {home.database.with_name(home.database.name + end) for end in ("", "-wal", "-shm", "-journal")}
     if home.env.exists() and not include_env:
         left_out.append(".env (keys and tokens)")
     private = () if include_env else (home.env, home.secret_key)
-    for path in _files(home.root, skip={home.backups, *database, *private}):
+    for path in _files(home.root, skip={home.backups, own, *database, *private}):
         yield path, f"home/{path.relative_to(home.root).as_posix()}"
     for name in config.agents:
         folder = home.agent(name, config)
@@ -226,6 +324,7 @@ def copy_database(source: Path, target: Path) -> None:
     database = Database(source)
     try:
         with translated(source):
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # as private as what it is a copy of
             copy: Any = apsw.Connection(str(target))
             with copy.backup("main", database.raw, "main") as running:
                 while not running.done:
@@ -270,7 +369,7 @@ def _unpack(path: Path, folder: Path, max_bytes: int) -> BackupReport:
                 _extract(archive, entry, folder)
     except FileNotFoundError as error:
         raise NotFoundError(f"There is no archive {path}.", "Check the name; nothing was changed.") from error
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except _BAD_ZIP as error:
         raise _bad(path, str(error) or type(error).__name__) from error
     database = folder / _DATABASE
     if database.exists() and (fault := check_database(database)):
@@ -281,6 +380,8 @@ def _unpack(path: Path, folder: Path, max_bytes: int) -> BackupReport:
 def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
     if MANIFEST not in archive.namelist():
         raise ValueError("it has no manifest, so it is no backup of vademecum")
+    if archive.getinfo(MANIFEST).compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ValueError("its manifest is packed in a way that no backup is")
     if archive.getinfo(MANIFEST).file_size > MANIFEST_BYTES:
         raise ValueError("its manifest is too large")
     manifest = json.loads(archive.read(MANIFEST))
@@ -307,6 +408,8 @@ def _checked_names(archive: zipfile.ZipFile, manifest: dict[str, Any]) -> list[_
         unsafe = foreign or way.is_absolute() or ".." in way.parts or "\0" in entry.name
         if unsafe or len(way.parts) < 2 or way.parts[0] not in {"home", "adopted"} or str(way) != entry.name:
             raise ValueError(f"it holds the name {entry.name!r}, which leads out of a home")
+        if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise ValueError(f"{entry.name!r} is packed in a way that no backup is")
         if stat.S_IFMT(info.external_attr >> 16) not in {0, stat.S_IFREG}:
             raise ValueError(f"{entry.name!r} is not a plain file")
         if info.file_size != entry.size or entry.size < 0:
@@ -340,6 +443,8 @@ def _settle(staging: Path, root: Path) -> tuple[str, ...]:
     fresh, notes = staging / "home", list[str]()
     fresh.mkdir(exist_ok=True)
     fresh.chmod(0o700)
+    if (fresh / "state.db").is_file():
+        (fresh / "state.db").chmod(0o600)  # an archive may say otherwise
     if (staging / "adopted").is_dir():
         shutil.rmtree(fresh / "adopted", ignore_errors=True)
         (staging / "adopted").rename(fresh / "adopted")

@@ -50,6 +50,10 @@ class Heartbeats:
             ),
         )
 
+    def forget(self, client: str, session: str) -> None:
+        """Do not name `session` any more."""
+        self._db.execute("UPDATE heartbeats SET session = NULL WHERE client = ? AND session = ?", (client, session))
+
     def of(self, client: str) -> dict[str, Heartbeat]:
         """The newest sign of each hook of `client`, by hook."""
         rows = self._db.all(

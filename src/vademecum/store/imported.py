@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vademecum.model import Actor
 from vademecum.store.connection import Database
 
 
@@ -21,6 +22,11 @@ class Item:
     sha256: str
     at: int
     detail: str = ""
+
+
+def recorded(client: str, actor: Actor) -> str:
+    """The `source` of the conversations that `client` has with `actor`."""
+    return f"{client}/{actor.agent}/{actor.user}"
 
 
 class Imported:
@@ -43,4 +49,10 @@ class Imported:
             " ON CONFLICT (source, item) DO UPDATE SET sha256 = excluded.sha256, at = excluded.at,"
             " detail = excluded.detail",
             (item.source, item.item, item.sha256, item.at, item.detail),
+        )
+
+    def forget(self, source: str, item: str, at: int) -> None:
+        """Drop what is known of `item`, hash and detail, but that what it held was deleted at `at` (UTC ms)."""
+        self._db.execute(
+            "UPDATE imported SET sha256 = '', detail = '', at = ? WHERE source = ? AND item = ?", (at, source, item)
         )

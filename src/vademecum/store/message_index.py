@@ -7,6 +7,7 @@ speed only; agent and user are joined in every query that returns a row.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from vademecum.store.connection import Database, Value
 
 # CROSS fixes the order of the loops: index, message, session; the planner would start with all of the sessions.
 _JOIN = "message_text t CROSS JOIN messages m ON m.id = t.rowid CROSS JOIN sessions s ON s.n = m.session"
-_COUNTED = 2_000  # messages of the actor that are counted before their number is estimated
+_COUNTED = 15_000  # messages of the actor that are counted, where there are others, before their number is estimated
 _PAGE = 20  # sessions that are fetched at a time
 _TOKENIZER = ["unicode61", "remove_diacritics", "2", "categories", "L* N* Co M*"]
 
@@ -59,6 +60,7 @@ class Found:
 _FOUND = "m.id, m.session, s.id, s.title, m.time, m.role, m.content, m.tool, m.calls"
 
 
+@functools.cache
 def owner_token(actor: Actor) -> str:
     """The word that stands in the index entry of each of the actor's messages; no text can hold it."""
     return "\uf8ff" + hashlib.sha256(f"{actor.agent}\0{actor.user}".encode()).hexdigest()[:8]
@@ -96,37 +98,48 @@ class MessageIndex:
                 self._values[name] = value
         self._where = " AND ".join(where)
         self.first, self.last = self._range()
-        self.size = max(1, self.last - self.first + 1)
-        if self._owner is not None:
-            self.size = max(1, self.frequency(f'"{self._owner}"', _COUNTED))
+        self.size = max(1, self._size())
+
+    def _size(self) -> int:
+        """About how many messages there are to look at."""
+        among = self.last - self.first + 1
+        if self._owner is None:
+            return among
+        counted, oldest = self._count(f'"{self._owner}"', self.first, _COUNTED)
+        return counted if counted < _COUNTED else max(counted, round(among * counted / (self.last - oldest + 1)))
 
     def _range(self) -> tuple[int, int]:
+        """The first and the last id that can be the actor's, from indexes alone; `(1, 0)` when there is none."""
         if self._only.session is not None:
             row = self._db.one("SELECT min(id), max(id) FROM messages WHERE session = ?", (self._only.session,))
-        else:
+        elif self._owner is None:
             row = self._db.one("SELECT 1, max(id) FROM messages")
+        else:
+            end = "(SELECT rowid FROM message_text(:match) WHERE rowid > 0 ORDER BY rowid {} LIMIT 1)"
+            row = self._db.one(f"SELECT {end.format('ASC')}, {end.format('DESC')}", {"match": f'"{self._owner}"'})
         return (1, 0) if row is None or row[1] is None else (row[0], row[1])
 
     def _match(self, expression: str) -> str:
         return expression if self._owner is None else f'"{self._owner}" AND ({expression})'
 
     def frequency(self, expression: str, enough: int) -> int:
-        """How many messages and titles match; above `enough` an estimate from how dense the newest matches are."""
-        values: dict[str, Value] = {
-            "match": self._match(expression),
-            "first": self.first,
-            "last": self.last,
-            "enough": enough,
-        }
+        """How many messages match; above `enough` an estimate from how dense the newest matches are."""
+        counted, oldest = self._count(self._match(expression), self.first, enough)
+        if counted < enough:
+            return counted
+        among = self.last - oldest + 1
+        if self._owner is not None:  # ids of others lie in between
+            among, _ = self._count(f'"{self._owner}"', oldest, _COUNTED)
+        return max(counted, round(self.size * counted / among))
+
+    def _count(self, match: str, first: int, enough: int) -> tuple[int, int]:
+        """How many of the newest match, at most `enough`, and the least of their ids."""
         row = self._db.one(
             "SELECT count(*), min(rowid) FROM (SELECT rowid FROM message_text WHERE message_text MATCH :match"
             " AND rowid BETWEEN :first AND :last ORDER BY rowid DESC LIMIT :enough)",
-            values,
+            {"match": match, "first": first, "last": self.last, "enough": enough},
         )
-        counted, oldest = (0, None) if row is None else (row[0], row[1])
-        if counted < enough or oldest is None:
-            return counted
-        return max(counted, round((self.last - self.first + 1) * counted / (self.last - oldest + 1)))
+        return (0, 0) if row is None or not row[0] else (row[0], row[1])
 
     def newest(self, expression: str, limit: int) -> list[int]:
         """Ids of matching messages, the last stored first."""
@@ -193,10 +206,10 @@ class MessageIndex:
         return [row[0] for row in rows]
 
     def titled(self, expression: str, limit: int) -> list[int]:
-        """Numbers of the actor's sessions whose title matches, the best first."""
+        """Numbers of the actor's sessions whose title matches, the last opened first."""
         rows = self._db.all(
             "SELECT s.n FROM message_text t CROSS JOIN sessions s ON s.n = -t.rowid WHERE t.message_text MATCH :match"
-            " AND t.rowid < 0 AND s.agent = :agent AND s.user = :user ORDER BY t.rank LIMIT :limit",
+            " AND t.rowid < 0 AND s.agent = :agent AND s.user = :user ORDER BY t.rowid LIMIT :limit",
             {**self._values, "match": self._match(expression), "limit": limit},
         )
         return [row[0] for row in rows]

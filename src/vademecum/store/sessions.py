@@ -6,6 +6,7 @@ changes a session of another agent or user, and an open key or an import source 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vademecum.model import Actor
@@ -14,6 +15,9 @@ from vademecum.store.connection import Database, Row
 _COLUMNS = (
     "n, id, key, title, channel, source, parent, opened_at, last_at, ended_at, end_reason, snapshot, snapshot_sha256"
 )
+LOST = "lost"
+"""The end reason of a session whose process ended without a word; when something is said in it, it was not lost."""
+
 _OWN = "agent = :agent AND user = :user"
 
 
@@ -130,14 +134,30 @@ def set_end(db: Database, n: int, ended_at: int | None, reason: str | None) -> N
     db.execute("UPDATE sessions SET ended_at = ?, end_reason = ? WHERE n = ?", (ended_at, reason, n))
 
 
+def end_lost(db: Database, channels: Sequence[str], *, silent_since: int, now: int) -> list[tuple[Actor, str]]:
+    """End the open sessions without a key of `channels` in which nothing was said since then; whose and which."""
+    marks = ", ".join("?" for _ in channels)
+    rows = db.all(
+        "UPDATE sessions SET ended_at = ?, end_reason = ? WHERE ended_at IS NULL AND key IS NULL AND last_at < ?"
+        f" AND channel IN ({marks}) RETURNING agent, user, id",
+        (now, LOST, silent_since, *channels),
+    )
+    return [(Actor(agent, user), session_id) for agent, user, session_id in rows]
+
+
 def forget_key(db: Database, n: int) -> None:
     """Take the key from session `n`."""
     db.execute("UPDATE sessions SET key = NULL WHERE n = ?", (n,))
 
 
 def touch(db: Database, n: int, at: int) -> None:
-    """Something was said in session `n` at `at`; an older time changes nothing."""
-    db.execute("UPDATE sessions SET last_at = ? WHERE n = ? AND last_at < ?", (at, n, at))
+    """Something was said in session `n` at `at`, so it is not lost; an older time than the last one stays unseen."""
+    db.execute(
+        "UPDATE sessions SET last_at = max(last_at, :at), end_reason = nullif(end_reason, :lost),"
+        " ended_at = CASE end_reason WHEN :lost THEN NULL ELSE ended_at END"
+        " WHERE n = :n AND (last_at < :at OR end_reason = :lost)",
+        {"n": n, "at": at, "lost": LOST},
+    )
 
 
 def delete(db: Database, n: int) -> None:

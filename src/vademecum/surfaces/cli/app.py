@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vademecum import __version__
-from vademecum.errors import UsageError, VademecumError
-from vademecum.surfaces.cli.output import Style, dumps
+from vademecum.errors import NotFoundError, UsageError, VademecumError
+from vademecum.surfaces.cli.output import Style, dumps, printable
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -41,14 +41,37 @@ class App:
 
     @property
     def vm(self) -> Vademecum:
-        """The home, opened on first use; an agent that had to be made is announced on stderr."""
+        """The home, opened on first use; an agent that had to be made is announced on stderr.
+
+        Raises NotFoundError for an agent that is not there, unless the command is one of MAKERS.
+        """
         if self._vm is None:
             from vademecum.agent.vademecum import open as open_home
 
+            if self.agent != "default" and _command() not in MAKERS:
+                self._must_be_there()
             self._vm = open_home(self.home, self.agent, self.user, self.overrides)
             if self._vm.made and self.agent != "default":  # a mistyped name should not go unnoticed
                 self.note(f"Agent {self.agent} is new: {self._vm.folder.root}")
         return self._vm
+
+    def _must_be_there(self) -> None:
+        from vademecum.agent.vademecum import agent_names
+        from vademecum.config import load
+        from vademecum.home import Home
+
+        home = Home.find(self.home)
+        config = load(home.config, self.overrides)
+        if self.agent in config.agents or home.agent(self.agent, config).root.is_dir():
+            return
+        import difflib  # only on the way to an error
+
+        names = agent_names(home, config)
+        close = difflib.get_close_matches(self.agent, names, n=1)
+        raise NotFoundError(
+            f"There is no agent {self.agent!r} in {home.root}. Nothing was made.",
+            f"Did you mean {close[0]!r}?" if close else f"`vademecum agent add {self.agent}` makes it.",
+        )
 
     @property
     def origin(self) -> Origin:
@@ -73,6 +96,32 @@ class App:
         """A line for the person that is no part of the output: stderr, and nothing with `--json`."""
         if not self.json:
             print(Style.for_stream(sys.stderr).dim(line), file=sys.stderr)
+
+
+MAKERS = frozenset(
+    {
+        "agent add",
+        "chat",
+        "client install",
+        "import claude-code",
+        "import hermes",
+        "init",
+        "mcp",
+        "memory add",
+        "memory edit",
+        "note write",
+        "serve",
+        "session new",
+        "token new",
+    }
+)
+"""The commands that make the agent of --agent when there is none; every other one only reads, or takes away."""
+
+
+def _command() -> str:
+    """The running command without the program's name, as `memory add`."""
+    context = click.get_current_context(silent=True)
+    return "" if context is None else context.command_path.partition(" ")[2]
 
 
 def _set(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -268,9 +317,9 @@ def _failed(app: App, args: Sequence[str], error: VademecumError) -> int:
         print(dumps(error.as_dict()))
     else:
         style = Style.for_stream(sys.stderr)
-        print(f"{style.bad('error:')} {error.message}", file=sys.stderr)
+        print(f"{style.bad('error:')} {printable(error.message)}", file=sys.stderr)
         if error.hint:
-            print(f"{style.dim('hint: ')} {error.hint}", file=sys.stderr)
+            print(f"{style.dim('hint: ')} {printable(error.hint)}", file=sys.stderr)
     return error.exit_code
 
 

@@ -12,8 +12,8 @@ import click
 
 from vademecum.errors import NotFoundError
 from vademecum.surfaces.cli.app import App, Command
-from vademecum.surfaces.cli.origin import on_terminal
 from vademecum.surfaces.cli.output import plural
+from vademecum.surfaces.cli.terminal import confirmed
 
 
 @click.command(cls=Command)
@@ -49,7 +49,7 @@ def backup(app: App, target: Path | None, include_env: bool) -> None:
 @click.command(cls=Command)
 @click.argument("archive", required=False, type=click.Path(path_type=Path))
 @click.option("--check", is_flag=True, help="Only check the backup; change nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask; needed where nobody can be asked.")
 @click.pass_obj
 def restore(app: App, archive: Path | None, check: bool, yes: bool) -> None:
     """Put the state of a backup in the place of the home [the latest one in backups/].
@@ -69,8 +69,7 @@ def restore(app: App, archive: Path | None, check: bool, yes: bool) -> None:
         data = {"success": True, "path": str(archive), "files": found.files, "made_at": found.made_at}
         app.emit(data, f"{app.style.good('✓')} {said}, all as it was written.")
         return
-    asking = not yes and not app.json and on_terminal()
-    if asking and not click.confirm(f"{said}\nPut it in the place of {home.root}?"):
+    if not confirmed(f"{said}\nPut it in the place of {home.root}?", yes=yes, json=app.json):
         print("Nothing was changed.")
         return
     report = put_back(home, archive)

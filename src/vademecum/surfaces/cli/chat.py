@@ -1,15 +1,19 @@
 """`vademecum chat`: talk to the agent in a terminal, or through a pipe.
 
 Idea: a loop of line, turn, events; all that is remembered happens below. Invariant: Ctrl-C ends an answer and never
-the program; what was said stays in the session, except in an incognito one.
+the program; however the program is left, the session is ended, and what was said stays in it, except in an incognito
+one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import threading
 from collections.abc import Generator
 from importlib import import_module
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -43,7 +47,7 @@ def chat(app: App, resume: str | None, key: str | None, incognito: bool, model: 
         app.overrides["model"] = model
     chosen = app.vm.model()  # first: without a model there is no session to open
     session = _opened(app, resume, key, incognito)
-    with _background(app) as loaded:
+    with _signals_leave(), _background(app) as loaded:
         return _Conversation(app, session, chosen, loaded).run()
 
 
@@ -55,6 +59,31 @@ def _opened(app: App, resume: str | None, key: str | None, incognito: bool) -> S
             raise NotFoundError("There is no chat to resume yet.", "Start one with `vademecum chat`.")
         resume = found[0].id
     return vm.session(key, id=resume, channel=CHANNEL, incognito=incognito)
+
+
+@contextlib.contextmanager
+def _signals_leave() -> Generator[None]:
+    """SIGTERM, and the SIGHUP of a window that is closed, leave the conversation as /quit does."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)  # once is enough
+        if number != signal.SIGTERM:  # the terminal is gone: what is still printed goes nowhere
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 1)
+            os.dup2(nowhere, 2)
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:  # what is ignored already, as under nohup, stays ignored
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is leave:  # else it came, and must not come again while we leave
+                signal.signal(number, handler)
 
 
 @contextlib.contextmanager
@@ -100,6 +129,13 @@ class _Conversation:
 
     def run(self) -> int:
         """Until /quit or the end of input; returns the exit code: 1 when a turn failed and nobody was there to see."""
+        try:
+            self._talk()
+        finally:
+            self._leave()
+        return 1 if self._failed and not self._screen.interactive else 0
+
+    def _talk(self) -> None:
         from vademecum.surfaces.cli.terminal import prompt
 
         self._screen.welcome(self._chat.session, self._model.name)
@@ -116,8 +152,6 @@ class _Conversation:
                 break
             if text:
                 self._handle(text)
-        self._leave()
-        return 1 if self._failed and not self._screen.interactive else 0
 
     def _handle(self, text: str) -> None:
         try:

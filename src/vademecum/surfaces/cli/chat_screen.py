@@ -16,7 +16,7 @@ from vademecum.errors import VademecumError
 from vademecum.model import StoreName
 from vademecum.surfaces.cli.memory import STORES, view_lines
 from vademecum.surfaces.cli.origin import actor_origin, on_terminal
-from vademecum.surfaces.cli.output import Style, ago, cells, clip, dumps, plural, table
+from vademecum.surfaces.cli.output import Style, ago, cells, clip, dumps, plural, printable, table
 from vademecum.surfaces.cli.terminal import Flow, ask, remember
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Screen:
                         self._answered(ok, line)
                     case Notice(line):
                         flow.close()
-                        self._say(self.style.warn(f"  {line}"))
+                        self._say(self.style.warn(f"  {printable(line)}"))
                     case Proposed(proposal):
                         proposals.append(proposal)
                     case Done():
@@ -188,7 +188,7 @@ class Screen:
             self._say()
 
     def _search(self, words: str) -> None:
-        from vademecum.surfaces.cli.session import hit_lines
+        from vademecum.surfaces.cli.session import hit_lines, sentence
 
         if not words:
             self.hint("What for? /search WORDS\n")
@@ -197,7 +197,7 @@ class Screen:
         for line in hit_lines(self._app, answer.results) or ["Nothing found."]:
             self._say(line)
         if answer.hint:
-            self.hint(answer.hint)
+            self.hint(sentence(answer.hint))
         self._say()
 
     def _notes(self, name: str) -> None:
@@ -216,9 +216,9 @@ class Screen:
 
     def error(self, error: VademecumError) -> None:
         """Say what went wrong; the conversation goes on."""
-        self._say(f"{self.style.bad('error:')} {error.message}")
+        self._say(f"{self.style.bad('error:')} {printable(error.message)}")
         if error.hint:
-            self._say(f"{self.style.dim('hint: ')} {error.hint}")
+            self._say(f"{self.style.dim('hint: ')} {printable(error.hint)}")
         self._say()
 
     def goodbye(self, session: Session) -> None:

@@ -82,7 +82,7 @@ def status(app: App, name: str) -> None:
     style, now = app.style, app.vm.clock()
     if not found.installed and not found.servers:
         print(f"{name} does not use this memory yet: vademecum client install {name}")
-    print(f"{style.dim('server ')}  {', '.join(found.servers) or 'not registered'}")
+    print(f"{style.dim('server ')}  {printable(', '.join(found.servers)) or 'not registered'}")
     arrived = f", {ago(found.context_at, now)}" if found.context_at is not None else ""
     print(f"{style.dim('memory ')}  {CONTEXT.get(found.context, found.context)}{arrived}\n")
     rows = [
@@ -98,7 +98,7 @@ def status(app: App, name: str) -> None:
     for line in table(rows, ("hook", "registered", "last call", "took", "outcome"), style):
         print(line)
     for problem in found.problems:
-        print(style.warn(f"! {problem}"))
+        print(style.warn(f"! {printable(problem)}"))
 
 
 def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
@@ -149,7 +149,8 @@ def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
         return
     style = app.style
     for change in report.changes:
-        print(f"{style.bold(str(change.path))}  {style.dim('unchanged' if change.action == 'none' else change.action)}")
+        action = "unchanged" if change.action == "none" else change.action
+        print(f"{style.bold(printable(str(change.path)))}  {style.dim(action)}")
         for line in change.lines:
             paint = style.good if line.startswith("+") else style.bad if line.startswith("-") else style.dim
             print(f"  {paint(printable(line))}")

@@ -1,7 +1,7 @@
 """`vademecum doctor`: is everything as it should be, and if not, what to do.
 
 Idea: a list of small checks, each a sentence and a way out. Invariant: looking changes nothing; `--repair` does only
-what loses nothing, and keeps the bytes from before.
+what loses nothing, and keeps the bytes from before; what it removes are copies of what was being written.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal
 import click
 
 from vademecum.errors import ConfigError, VademecumError
+from vademecum.files import is_held, leftovers
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import Style, ago, plural, printable, wrapped
 
@@ -71,6 +72,8 @@ def _run(app: App, name: str, check: Check) -> list[Finding]:
         return list(check(app))
     except VademecumError as error:
         return [Finding(name, "fail", error.message, error.hint)]
+    except OSError as error:  # a disk in trouble is what this command is for
+        return [Finding(name, "fail", f"It could not be looked at: {error}")]
 
 
 def _lines(style: Style, finding: Finding, check: str) -> list[str]:
@@ -172,16 +175,10 @@ def _locks(app: App) -> Iterator[Finding]:
 
 
 def _held(app: App) -> Iterator[tuple[Path, int]]:
-    from filelock import FileLock, Timeout
-
     roots = {app.vm.home.root, app.vm.folder.root}
     for path in sorted({lock for root in roots for lock in root.rglob("*.lock") if lock.is_file()}):
-        try:
-            with FileLock(path, timeout=0):
-                pass
-        except Timeout:
+        if is_held(path):
             yield path, _holder(path)
-
     index = app.vm.home.database.with_name("state.db-shm")
     writer = _holder(index, WAL_WRITE_BYTE)
     if writer:
@@ -200,6 +197,29 @@ def _holder(path: Path, start: int = 0) -> int:
         return 0
     mine = (row for row in rows if row[3:4] == ["WRITE"] and row[5].endswith(f":{inode}") and row[6] == str(start))
     return next((int(row[4]) for row in mine), 0)
+
+
+def _leftovers(app: App) -> Iterator[Finding]:
+    from vademecum.store.backup import leftovers as left_by_backups
+
+    found = [*_left(app), *left_by_backups(app.vm.home)]
+    if found:
+        said = f"Killed writers left {plural(len(found), 'file')}: {', '.join(str(path) for path in found[:5])}"
+        yield Finding(
+            "files", "warn", said, "Copies of what was being written: vademecum doctor --repair removes them."
+        )
+    else:
+        yield Finding("files", "ok", "No writer left a temporary file behind.")
+
+
+def _left(app: App) -> list[Path]:
+    """What writers who were killed over an hour ago left in the home and in the folders of its agents."""
+    from vademecum.agent.vademecum import agent_names
+
+    vm = app.vm
+    roots = {vm.home.root, *(vm.home.agent(name, vm.config).root for name in agent_names(vm.home, vm.config))}
+    folders = {folder for root in roots for folder in (root, *(path for path in root.rglob("*") if path.is_dir()))}
+    return sorted(path for folder in folders for path in leftovers(folder))
 
 
 def _disk(app: App) -> Iterator[Finding]:
@@ -235,6 +255,13 @@ def _clients(app: App) -> Iterator[Finding]:
 
 
 def _repair(app: App) -> Iterator[Finding]:
+    from vademecum.store.backup import remove_leftovers
+
+    for path in _left(app):
+        path.unlink(missing_ok=True)
+        yield Finding("repair", "ok", f"Removed {path}.")
+    for path in remove_leftovers(app.vm.home):
+        yield Finding("repair", "ok", f"Removed {path}.")
     for diagnosis in app.vm.memory.diagnose():
         if diagnosis.repairable:
             yield Finding("repair", "ok", app.vm.memory.repair(diagnosis.path))
@@ -247,6 +274,7 @@ CHECKS: dict[str, Check] = {
     "database": _database,
     "jobs": _jobs,
     "locks": _locks,
+    "files": _leftovers,
     "disk": _disk,
     "tokens": _tokens,
     "clients": _clients,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from vademecum.errors import UsageError, VademecumError
 from vademecum.model import StoreName
+from vademecum.surfaces.cli.terminal import confirmed
 
 if TYPE_CHECKING:
     from vademecum.core.memory import Change
@@ -53,8 +54,8 @@ def in_editor(name: str, before: str) -> tuple[str, Path] | None:
     return after, path
 
 
-def edit_text(app: App, store: StoreName) -> Change | None:
-    """Open `store` in the editor and save the result; None when nothing was changed.
+def edit_text(app: App, store: StoreName, *, yes: bool = False) -> Change | None:
+    """Open `store` in the editor and save the result; None when nothing was changed. `yes`: also when nothing is left.
 
     Raises ConflictError when the file changed meanwhile, FullError or BlockedError when it cannot be saved, UsageError
     when the editor could not be run; the edited text is then kept in a file that the error names.
@@ -64,6 +65,10 @@ def edit_text(app: App, store: StoreName) -> Change | None:
     if edited is None:
         return None
     after, path = edited
+    if before.strip() and not after.strip():
+        path.unlink(missing_ok=True)  # it holds nothing
+        if not confirmed(f"The editor left nothing. Erase all of {store}?", yes=yes, json=app.json):
+            return None
     from vademecum.core.memory import sha256_of
 
     try:

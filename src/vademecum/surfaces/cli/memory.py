@@ -100,12 +100,13 @@ def remove(app: App, words: tuple[str, ...]) -> None:
 
 @memory.command()
 @click.argument("store", type=STORE, default="memory")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before all of it is erased.")
 @click.pass_obj
-def edit(app: App, store: StoreName) -> None:
+def edit(app: App, store: StoreName, yes: bool) -> None:
     """Open a store in $VISUAL or $EDITOR. Entries are separated by a line `§`."""
     from vademecum.surfaces.cli.editor import edit_text
 
-    _report(app, edit_text(app, store))
+    _report(app, edit_text(app, store, yes=yes))
 
 
 def _arguments(words: tuple[str, ...], *names: str) -> tuple[StoreName, tuple[str, ...]]:

@@ -22,10 +22,12 @@ _MARKS = frozenset(
         "CURSOR_AGENT",
         "GEMINI_CLI",
         "OPENCODE",
-        "VADEMECUM_AGENT",
+        "VADEMECUM_CLIENT",
     }
 )
-"""Variables that agents set for the commands that they run."""
+"""Variables that agents, and what we put into their settings, set for the commands that they run.
+
+`VADEMECUM_AGENT` is none of them: with it a person chooses an agent."""
 
 _PREFIXES = ("CODEX_",)
 _OF_PERSONS = frozenset({"CODEX_HOME"})  # where a person keeps that client's settings

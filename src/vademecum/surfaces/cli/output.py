@@ -1,7 +1,7 @@
 """How things look on a terminal: colour, bars, ages, columns.
 
 Idea: plain functions from values to text. Invariant: no colour and no wrapping unless the stream is a terminal, and
-stored text can never drive the terminal: control characters are shown, not sent.
+stored text can never drive the terminal: control characters, those of direction too, are shown, not sent.
 """
 
 from __future__ import annotations
@@ -22,13 +22,20 @@ WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that br
 PIECES = re.compile(rf"\n|[^\S\n]+|[{WIDE}]|[^\s{WIDE}]+")
 """What a line is broken between: line feeds, runs of white space, words."""
 
+_DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but line feed and tab, and those that end a line or change the order in which text is shown."""
+
 BAR_CELLS = 20
 MAX_WIDTH = 100
 
 
 def dumps(data: object) -> str:
-    """JSON for scripts: UTF-8, keys in the order given; a lone surrogate is escaped so that it can be printed."""
+    """JSON for scripts: UTF-8, keys in the order given.
+
+    What would drive a terminal is escaped, and so is a lone surrogate, which could not be printed.
+    """
     text = json.dumps(data, ensure_ascii=False, indent=2)
+    text = _DRIVING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)  # they stand in strings, where this is the same
     return text.encode("utf-8", "backslashreplace").decode("utf-8") if _has_surrogate(text) else text
 
 
@@ -93,8 +100,8 @@ class Style:
 
 
 def printable(text: str) -> str:
-    """`text` with control characters (all but line feed and tab) shown as `<U+001B>`."""
-    return "".join(f"<U+{ord(c):04X}>" if unicodedata.category(c) == "Cc" and c not in "\n\t" else c for c in text)
+    """`text` with what would drive a terminal shown as `<U+001B>`."""
+    return _DRIVING.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
 
 
 def cells(text: str) -> int:

@@ -13,8 +13,8 @@ import click
 from vademecum.clock import parse_iso
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.origin import on_terminal
 from vademecum.surfaces.cli.output import ago, clip, clock_time, moment, plural, printable, table
+from vademecum.surfaces.cli.terminal import confirmed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,9 @@ def list_(app: App, limit: int, channel: str | None) -> None:
         return
     now = vm.clock()
     wide = max(style.width - 62, 24) if style.width else 60
-    cells = [(i.id, ago(i.last_at, now), f"{i.messages:,}", i.channel or "-", clip(_name(i), wide)) for i in infos]
+    cells = [
+        (i.id, ago(i.last_at, now), f"{i.messages:,}", clip(i.channel or "-", 30), clip(_name(i), wide)) for i in infos
+    ]
     lines = table(cells, ("session", "last said", "messages", "channel", "title"), style)
     for line, row in zip(lines, [None, *rows], strict=True):
         print(line + (style.warn("  older than the files") if row and row["stale"] else ""))
@@ -111,9 +113,10 @@ def search(app: App, words: tuple[str, ...], limit: int, newest: bool, **filters
     for line in hit_lines(app, answer.results):
         print(line)
     if not answer.results:
-        print(f"Nothing found. {app.style.dim(f'Read as: {printable(answer.query)}')}")
+        print("Nothing found.")
+        print(app.style.dim(f"Read as: {printable(answer.query)}."))
     if answer.hint:
-        print(app.style.dim(printable(answer.hint)))
+        print(app.style.dim(sentence(answer.hint)))
 
 
 @session.command()
@@ -131,7 +134,7 @@ def new(app: App, key: str | None, channel: str, title: str) -> None:
 
 @session.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask; needed where nobody can be asked.")
 @click.pass_obj
 def delete(app: App, ids: tuple[str, ...], yes: bool) -> None:
     """Delete sessions with all their messages. This cannot be undone."""
@@ -139,11 +142,16 @@ def delete(app: App, ids: tuple[str, ...], yes: bool) -> None:
     infos = [history.find(session_id) for session_id in ids]  # all or none: an unknown id deletes nothing
     count = sum(info.messages for info in infos)
     what = f"{plural(len(infos), 'session')} with {plural(count, 'message')}"
-    if not yes and not app.json and on_terminal() and not click.confirm(f"Delete {what} for good?"):
+    if not confirmed(f"Delete {what} for good?", yes=yes, json=app.json):
         print("Nothing was deleted.")
         return
     gone = sum(history.delete(info.id) for info in infos)
     app.emit({"success": True, "sessions": len(infos), "messages": gone}, f"Deleted {what}.")
+
+
+def sentence(hint: str) -> str:
+    """A hint of the search for people: printable, with a capital at its beginning."""
+    return printable(hint[:1].upper() + hint[1:])
 
 
 def _time(text: str | None, option: str) -> int | None:
@@ -233,7 +241,7 @@ def hit_lines(app: App, hits: Sequence[SessionHit]) -> list[str]:
 def _print_messages(app: App, messages: Sequence[Message]) -> None:
     style = app.style
     for message in messages:
-        name = f"{message.role} {message.tool}" if message.tool else message.role
+        name = printable(f"{message.role} {message.tool}" if message.tool else message.role)
         paint = style.accent if message.role == "user" else style.bold if message.role == "assistant" else style.dim
         print(f"\n{paint(name)}  {style.dim(f'{clock_time(message.time)} · {message.id}')}")
         print(style.indent(message.content, "  "))

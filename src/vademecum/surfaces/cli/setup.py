@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from urllib.parse import unquote
 
 import click
 
@@ -144,9 +143,9 @@ def list_agents(app: App) -> None:
 
 def agent_names(app: App) -> list[str]:
     """Every agent of the home by name: those with a folder in it, and the adopted ones."""
-    vm = app.vm
-    own = (unquote(path.name) for path in vm.home.agents.iterdir() if path.is_dir()) if vm.home.agents.is_dir() else ()
-    return sorted({*own, *vm.config.agents})
+    from vademecum.agent.vademecum import agent_names as names
+
+    return names(app.vm.home, app.vm.config)
 
 
 def _agent_row(app: App, name: str) -> dict[str, object]:
@@ -243,9 +242,14 @@ def revoke(app: App, token_ids: tuple[str, ...]) -> None:
     from vademecum.store.tokens import Tokens
 
     tokens = Tokens(app.vm.db)
+    live = {token.id for token in tokens.list() if token.revoked_at is None}
     for token_id in token_ids:
         tokens.revoke(token_id)
-    app.emit({"success": True, "revoked": list(token_ids)}, f"Revoked {plural(len(token_ids), 'token')}.")
+    ended = [token_id for token_id in dict.fromkeys(token_ids) if token_id in live]
+    before = [token_id for token_id in dict.fromkeys(token_ids) if token_id not in live]
+    lines = [f"Revoked {plural(len(ended), 'token')}."] if ended else []
+    lines += [f"Revoked already: {', '.join(before)}."] if before else []
+    app.emit({"success": True, "revoked": ended, "revoked_before": before}, *lines)
 
 
 @click.command(cls=Command)

@@ -11,6 +11,10 @@ import re
 import sys
 from typing import TextIO
 
+import click
+
+from vademecum.errors import UsageError
+from vademecum.surfaces.cli.origin import on_terminal
 from vademecum.surfaces.cli.output import PIECES, WIDE, Style, cells, printable
 
 _LAST_WORD = re.compile(rf"[^\s{WIDE}]{{0,200}}\Z")
@@ -99,8 +103,23 @@ def remember(lines: list[str]) -> None:
             readline.add_history(line.replace("\n", " "))
 
 
+def forget_typed() -> None:
+    """Drop what was typed before a question that it cannot have been an answer to."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+        return
+    import termios
+
+    with contextlib.suppress(termios.error, OSError, ValueError):  # no terminal: there is nobody who types
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+
 def ask(question: str) -> bool | None:
-    """Yes, no, or None for later (an empty answer, Ctrl-C, the end of input)."""
+    """Yes, no, or None for later (an empty answer, Ctrl-C, the end of input). What was typed before is dropped."""
+    forget_typed()
     while True:
         try:
             answer = input(f"{question} [y/n, Enter: later] ").strip().lower()
@@ -111,3 +130,16 @@ def ask(question: str) -> bool | None:
             return None
         if answer in ("y", "yes", "n", "no"):
             return answer.startswith("y")
+
+
+def confirmed(question: str, *, yes: bool, json: bool) -> bool:
+    """Whether to go on with what cannot be taken back: `yes`, or else what a person at the terminal answers.
+
+    Raises UsageError where nobody can be asked: without a terminal, or when the output is JSON.
+    """
+    if yes:
+        return True
+    if json or not on_terminal():
+        raise UsageError("This asks before it goes on, and nobody can be asked. Nothing was changed.", "Give --yes.")
+    forget_typed()
+    return click.confirm(question)

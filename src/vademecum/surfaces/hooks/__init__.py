@@ -88,6 +88,13 @@ def _payload() -> dict[str, Any]:
         raise UsageError(f"stdin is not JSON ({error}); nothing was recorded.") from error
     if not isinstance(payload, dict):
         raise UsageError("stdin is not a JSON object; nothing was recorded.")
+    text = json.dumps(payload, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # JavaScript sends half of a surrogate pair when a text was cut inside an emoji
+        from vademecum.search.prepare import well_formed
+
+        payload = json.loads(well_formed(text))
     return cast("dict[str, Any]", payload)
 
 

@@ -2,12 +2,13 @@
 
 Idea: every hook first takes over what the transcript holds beyond the cursor, for a bounded time; what is left waits
 for the next one. Invariant: a session keeps the snapshot that it was given until a boundary (start, clear, compaction),
-and no hook writes anything to the client but session-start.
+and no hook writes anything to the client but session-start, which gives what the files hold when nothing else works.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +16,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.recorder import CHANNEL, Recorder
+from vademecum.errors import LockedError, StorageError, VademecumError
+from vademecum.home import Home
 from vademecum.model import OWNER
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
     from vademecum.sessions.types import SessionInfo
+    from vademecum.surfaces.hooks.context import Context
 
 WORK_SECONDS = 0.09
 """How long a hook goes on taking over the transcript, in pieces of PIECE_BYTES."""
 PIECE_BYTES = 256 << 10
 BUSY_MS = 1_000
-"""How long a hook waits for another writer of the database."""
+"""How long a hook waits for another writer of the database, in milliseconds."""
 
 
 @dataclass(slots=False)
@@ -45,14 +49,18 @@ class Call:
         return value if isinstance(value, str) else ""
 
     @cached_property
-    def vm(self) -> Vademecum:
-        """The memory that the environment names."""
+    def files(self) -> Vademecum:
+        """The memory that the environment names; its database was not asked for yet."""
         from vademecum.agent.vademecum import open as open_memory
 
         agent, user = os.environ.get("VADEMECUM_AGENT") or "default", os.environ.get("VADEMECUM_USER") or OWNER
-        vm = open_memory(agent=agent, user=user)
-        vm.db.raw.set_busy_timeout(BUSY_MS)
-        return vm
+        return open_memory(agent=agent, user=user)
+
+    @cached_property
+    def vm(self) -> Vademecum:
+        """The same, its database open."""
+        self.files.db.raw.set_busy_timeout(BUSY_MS)
+        return self.files
 
     @cached_property
     def recorder(self) -> Recorder:
@@ -78,7 +86,10 @@ def handle(call: Call) -> dict[str, Any] | None:
         return None
     match call.hook:
         case "session-start":
-            return _session_start(call)
+            try:
+                return _session_start(call)
+            except (LockedError, StorageError) as error:
+                return _from_files(call, error)
         case "user-prompt":
             _record(call)
             call.recorder.open()
@@ -110,14 +121,42 @@ def _session_start(call: Call) -> dict[str, Any]:
     context = fit(snapshot, f"{session.id[-8:].lower()}-{sha256(snapshot)[:8]}")
     call.recorder.expect(context.canary)
     call.beat("context", "sent", "")
-    call.detail = source
+    call.detail = f"left out: {context.left_out}" if context.left_out else source
+    return _answer(context)
+
+
+class _Unrecorded(Home):
+    """A home whose database cannot be used, so that its parts go on with the files alone."""
+
+    __slots__ = ()
+
+    @property
+    def database(self) -> Path:
+        """Where no file can be."""
+        return Path(os.devnull) / "state.db"
+
+
+def _from_files(call: Call, error: VademecumError) -> dict[str, Any]:
+    """The answer of session-start when the database refuses: the files are as sound as they were."""
+    from vademecum.agent.session import sha256, snapshot_now
+    from vademecum.agent.vademecum import Shared, Vademecum
+    from vademecum.surfaces.hooks.context import fit
+
+    vm = call.files
+    snapshot = snapshot_now(Vademecum(Shared(_Unrecorded(vm.home.root), vm.overrides, vm.clock), vm.actor))
+    call.outcome, call.detail = "error", error.message
+    sys.stderr.write(f"vademecum hook {call.hook}: {error.message}\n")
+    return _answer(fit(snapshot, f"files-{sha256(snapshot)[:8]}"), f"This start was not recorded: {error.message}")
+
+
+def _answer(context: Context, trouble: str = "") -> dict[str, Any]:
     answer: dict[str, Any] = {
         "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context.text}
     }
     if context.left_out:
-        call.detail = f"left out: {context.left_out}"
-        answer["systemMessage"] = f"vademecum: not all of the memory fits into the client's limit. {call.detail}."
-    return answer
+        short = f"Not all of the memory fits into the client's limit. Left out: {context.left_out}."
+        trouble = f"{short} {trouble}".rstrip()
+    return answer | {"systemMessage": f"vademecum: {trouble}"} if trouble else answer
 
 
 def _record(call: Call) -> int:

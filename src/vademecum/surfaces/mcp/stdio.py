@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 
     from vademecum.agent.vademecum import Vademecum
 
+STOPPING = ("SIGTERM", "SIGINT", "SIGHUP")
+
 
 def run(vm: Vademecum) -> int:
-    """Serve until the input ends (0) or SIGTERM or SIGINT comes (0 as well: a client stops its servers that way)."""
+    """Serve until the input ends or a signal of STOPPING comes; 0 in both cases, for so a client stops its servers."""
     log_to_stderr("mcp", vm.redactor)
     stdio = _Stdio(vm)
-    for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), stdio.stop_now)
+    for name in STOPPING:
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), stdio.stop_now)
     try:
         anyio.run(stdio.serve)
     finally:
