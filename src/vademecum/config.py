@@ -61,6 +61,37 @@ class ServeConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8765
 
 
+LOCAL_TOOLS = (
+    "Bash", "BashOutput", "KillShell", "KillBash", "Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "NotebookRead",
+    "Grep", "Glob", "LS", "TodoWrite", "TodoRead", "ExitPlanMode", "AskUserQuestion", "Monitor",
+    "shell", "local_shell", "exec", "exec_command", "unified_exec", "write_stdin", "apply_patch", "update_plan",
+    "view_image", "run_shell_command", "read_file", "read_many_files", "write_file", "replace", "list_directory",
+    "search_file_content", "glob", "terminal", "execute_command", "run_command", "run_in_terminal", "edit_file",
+    "create_file", "str_replace_editor", "str_replace_based_edit_tool", "list_dir", "grep_search", "file_search",
+    "codebase_search", "search_files", "patch", "todo", "sh", "powershell",
+)  # fmt: skip
+"""Tools of known clients that work on the person's own machine; one that fetched something is outside all the same."""
+
+
+class GateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `gate`: tools that are local, cells of the policy that differ (`policy: {tier: {class: verdict}}`), and
+    rules that are switched off.
+    """
+
+    local_tools: tuple[str, ...] = LOCAL_TOOLS
+    policy: dict[str, dict[str, str]] = {}
+    proposal_days: Annotated[int, msgspec.Meta(ge=0)] = 30
+    """After so many days a proposal expires; 0: it waits for ever."""
+    proposals_per_source: Annotated[int, msgspec.Meta(ge=1)] = 20
+    """Most proposals that wait from one source: one tool and host, one connector, one agent."""
+    secrets_off: tuple[str, ...] = ()
+    """Rules that find secrets and are not applied."""
+    scanners_off: tuple[str, ...] = ()
+    """Rules of scanners that are not applied."""
+    allow: tuple[str, ...] = ()
+    """Values that look like secrets and are none; or the eight digits of their marks."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole of `config.yaml`. Counts are characters unless the name says otherwise."""
 
@@ -68,6 +99,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sessions: SessionsConfig = SessionsConfig()
     models: ModelConfig = ModelConfig()
     serve: ServeConfig = ServeConfig()
+    gate: GateConfig = GateConfig()
     agents: dict[str, AgentConfig] = {}
     model: str = ""
     background_model: str = ""

@@ -59,9 +59,10 @@ class ConfigError(UsageError):
 
 
 class RefusedError(VademecumError):
-    """A rule said no; what was there before is unchanged."""
+    """A rule said no; what was there before is unchanged. `rule` is the gate's name for it, when it was the gate."""
 
     code = "refused"
+    rule = ""
 
 
 class FullError(RefusedError):

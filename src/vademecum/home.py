@@ -114,6 +114,11 @@ class Home:
         return self.root / "state.db"
 
     @property
+    def secret_key(self) -> Path:
+        """`secret.key`, mode 0600: what the marks of replaced secrets are made with."""
+        return self.root / "secret.key"
+
+    @property
     def backups(self) -> Path:
         """The folder of backups."""
         return self.root / "backups"

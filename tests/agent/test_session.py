@@ -80,7 +80,7 @@ def test_what_is_said_is_searchable_at_once(tmp_path: Path) -> None:
         assert [hit.role for hit in vm.search_sessions("orpiment").results] == ["assistant"]
         s.observe("The page says realgar.", Origin.tool("web_fetch", "https://example.org"))
         assert [hit.role for hit in vm.search_sessions("realgar").results] == ["tool"]
-    roles = [(m.role, str(m.origin)) for m in vm.history.messages(s.id)]
+    roles = [(m.role, str(m.origin).partition("!")[0]) for m in vm.history.messages(s.id)]
     assert roles == [
         ("user", "user:owner"),
         ("assistant", "assistant"),
@@ -238,7 +238,7 @@ def test_after_outside_text_what_the_model_writes_waits_for_a_person(tmp_path: P
         answer = s.tool("memory", {"target": "memory", "action": "add", "content": "Backups are useless."})
     assert answer["staged"] is True
     assert vm.memory.entries("memory") == ()
-    assert str(vm.review.pending()[0].origin) == "tool:web#https%3A//evil.example"
+    assert str(vm.review.pending()[0].origin).startswith("assistant+tool:web#https%3A//evil.example!")
     with opened(tmp_path) as other, other.session(key="k") as resumed:  # the taint survives a restart
         again = resumed.tool("memory", {"target": "memory", "action": "add", "content": "Backups are a waste."})
         assert again["staged"] is True

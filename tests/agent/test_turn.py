@@ -64,7 +64,8 @@ def test_a_hosts_own_prompt_is_not_the_users_words(tmp_path: Path, kind: str) ->
         with s.turn("Check heliotrope now.", kind=kind) as t:  # pyright: ignore[reportArgumentType]
             t.answer("Done.")
         first = vm.history.messages(s.id)[0]
-    assert (first.role, first.origin) == ("system", Origin.agent("default"))
+    own = Origin.agent("default" if kind == "scheduled" else "default/subagent")
+    assert (first.role, first.origin) == ("system", own)
     assert vm.history.search("heliotrope", role="user").results == ()
     assert vm.history.find(s.id).title == ""
 

@@ -76,8 +76,9 @@ def test_a_damaged_database_is_a_failure_and_the_files_are_still_read(cli: Cli, 
     assert "fail" in states(checked)["database"]
     assert "restore" in message(checked, "fail")
     assert "Still here." in cli("memory", "show").out
-    added = cli("memory", "add", "Even written.")
-    assert (added.code, "could not be recorded" in added.out) == (0, True)
+    added = cli("memory", "add", "Not without a record.", "--json")
+    assert (added.code, added.json["error"]["code"]) == (1, "storage")
+    assert "Not without" not in cli("memory", "show").out
     listed = cli("session", "list", "--json")
     assert (listed.code, listed.json["error"]["code"]) == (1, "storage")
 

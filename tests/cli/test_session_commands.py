@@ -126,6 +126,8 @@ def test_a_person_on_a_terminal_approves_what_was_shown(cli: Cli) -> None:
     proposal = proposed(cli)
     with Terminal([COMMAND, "--home", str(cli.home), "review", "approve", proposal], PLAIN_ENV) as t:
         t.expect("Backups are useless.")
+        t.expect("Write this?")
+        t.type("y\n")
         assert t.wait() == 0
     assert cli("memory", "show", "--json").json["memory"]["entries"] == ["Backups are useless."]
 

@@ -13,6 +13,7 @@ from servers.claude import START, Client, Transcript
 from vademecum.agent.vademecum import Vademecum
 from vademecum.clients.import_claude_code import import_claude_code
 from vademecum.errors import NotFoundError
+from vademecum.gate.trust import digest_of
 from vademecum.model import Origin
 
 
@@ -83,7 +84,8 @@ def test_a_conversation_comes_in_as_it_was_said(vm: Vademecum, projects: Path) -
         "A page.\n[image]",
         "The rollout.",
     ]
-    assert messages[1].origin == Origin.tool("WebFetch", "https://example.org/z")
+    assert messages[1].origin == Origin.tool("WebFetch", "https://example.org/z", digest_of("A page.\n[image]"))
+    assert [part.item for part in messages[2].origin.parts] == ["", "https://example.org/z"]  # said after the page
     assert messages[0].time == round(START.timestamp() * 1000) + 250
     assert (session.title, session.end_reason, session.channel) == ("Zanzibar rollout", "imported", "claude-code")
     assert session.opened_at == messages[0].time

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from vademecum.config import MemoryConfig
-from vademecum.core.memory import CoreMemory, CoreTier
-from vademecum.core.notes import Notes, NotesTier, SkillsTier
+from vademecum.core.memory import CoreMemory
+from vademecum.core.notes import Notes
+from vademecum.core.tiers import CoreTier, NotesTier, SkillsTier
 from vademecum.gate.door import Gate
 from vademecum.gate.proposals import Proposals
 from vademecum.gate.review import Review

@@ -250,15 +250,15 @@ def test_a_hand_edit_gets_the_origin_file_when_it_is_first_seen(core: Core) -> N
     assert core.memory.entries("memory")[1].created_at == first
 
 
-def test_a_lost_ledger_blocks_nothing(core: Core, home: Path) -> None:
+def test_a_lost_ledger_blocks_no_reading_and_no_person(core: Core, home: Path) -> None:
     core.memory.add("memory", "one")
-    database = core.memory._ledger._db
+    database = core.memory.ledger._db
     database.close()
     for name in ("state.db", "state.db-wal", "state.db-shm"):
         database.path.with_name(name).unlink(missing_ok=True)
     database.path.write_bytes(b"this is no database" * 100)
     assert [entry.text for entry in core.memory.entries("memory")] == ["one"]
-    change = core.memory.add("memory", "two")
+    change = core.memory.add("memory", "two", origin=Origin.person())
     assert change.outcome == "done"
     assert "could not be recorded" in change.note
     assert core.data() == "one\n§\ntwo".encode()

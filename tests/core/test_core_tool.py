@@ -17,6 +17,7 @@ from vademecum.config import MemoryConfig
 from vademecum.core.entries import clean, join
 from vademecum.core.memory_tool import MEMORY_TOOL, Attempts, memory_tool
 from vademecum.core.note_tool import NOTE_TOOL
+from vademecum.gate.structure import neutralise
 from vademecum.home import Home
 from vademecum.model import Actor, Origin, tokens
 from vademecum.store import Database, migrate
@@ -156,6 +157,16 @@ class ToolCalls(RuleBasedStateMachine):
         self.db.close()
         self.folder.cleanup()
 
+    @staticmethod
+    def meant(entries: list[str], old: str) -> list[str]:
+        """The entries that `old` quotes: as they are written, else as the prompt shows them."""
+        for forms in ({entry: entry for entry in entries}, {entry: neutralise(join([entry])) for entry in entries}):
+            whole = [entry for entry, form in forms.items() if form == old]
+            part = [entry for entry, form in forms.items() if old in form]
+            if whole or part:
+                return whole[:1] or part
+        return []
+
     def run_model(self, target: str, operations: list[dict[str, str]]) -> list[str] | None:
         """The entries afterwards, None when the call has to fail."""
         entries = list(self.expected[target])
@@ -166,7 +177,7 @@ class ToolCalls(RuleBasedStateMachine):
             if operation["action"] == "add":
                 entries += [] if new in entries else [new]
                 continue
-            found = [old] if old in entries else [entry for entry in entries if old in entry]
+            found = self.meant(entries, old)
             if not old or len(found) != 1:
                 return None
             at = entries.index(found[0])

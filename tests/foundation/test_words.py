@@ -18,11 +18,19 @@ from vademecum.model import Origin, tokens
 parts = st.text(max_size=30)
 
 
-@given(st.sampled_from(["person", "user", "assistant", "tool", "connector", "agent", "import", "file"]), parts, parts)
-def test_an_origin_survives_printing_and_parsing(kind: str, name: str, item: str) -> None:
-    origin = Origin(kind, name, item)  # type: ignore[arg-type]
+@given(
+    st.sampled_from(["person", "user", "assistant", "tool", "connector", "agent", "import", "file"]),
+    parts,
+    parts,
+    parts,
+)
+def test_an_origin_survives_printing_and_parsing(kind: str, name: str, item: str, digest: str) -> None:
+    origin = Origin(kind, name, item, digest)  # type: ignore[arg-type]
     printed = str(origin)
     assert Origin.parse(printed) == origin and "\n" not in printed and " " not in printed
+    joined = origin.joined(Origin.assistant(), Origin.tool("a+b!c#d", "u"), origin)
+    assert Origin.parse(str(joined)) == joined and set(joined.parts) >= {origin, Origin.assistant()}
+    assert joined.joined(joined) == joined
 
 
 @pytest.mark.parametrize("text", ["", "root", "person2:x", "TOOL:x"])

@@ -21,12 +21,18 @@ from vademecum.store.proposals import ProposalStore
 from vademecum.store.verdicts import VerdictStore
 
 OWNER, BOB = Actor(), Actor(user="bob")
+
+
+def CLOCK() -> int:
+    return 1_000
+
+
 MakeGate = Callable[[str], Gate]
 
 
 @pytest.fixture
 def make_gate(db: Database) -> MakeGate:
-    return lambda approval: Gate(ProposalStore(db), VerdictStore(db), write_approval=approval, clock=lambda: 1_000)
+    return lambda approval: Gate(ProposalStore(db), VerdictStore(db), write_approval=approval, clock=CLOCK)
 
 
 @pytest.fixture
@@ -46,20 +52,20 @@ OUTSIDE = [Origin.tool("web_fetch", "https://example.org"), Origin.connector("ma
 
 @pytest.mark.parametrize("origin", INSIDE, ids=str)
 def test_untrusted_accepts_what_the_owner_and_the_assistant_write(gate: Gate, origin: Origin) -> None:
-    assert gate.admit(wants(origin=origin)) == Accepted()
+    assert isinstance(gate.admit(wants(origin=origin)), Accepted)
 
 
 @pytest.mark.parametrize("origin", OUTSIDE, ids=str)
 def test_untrusted_stages_what_came_from_outside(gate: Gate, db: Database, origin: Origin) -> None:
     decision = gate.admit(wants(origin=origin))
     assert isinstance(decision, Staged)
-    assert Proposals(db, OWNER).pending() == [decision.proposal]
+    assert Proposals(db, OWNER, CLOCK).pending() == [decision.proposal]
     assert decision.proposal.origin == origin
 
 
 @pytest.mark.parametrize("origin", [*INSIDE, *OUTSIDE], ids=str)
 def test_off_accepts_every_origin(make_gate: MakeGate, origin: Origin) -> None:
-    assert make_gate("off").admit(wants(origin=origin)) == Accepted()
+    assert isinstance(make_gate("off").admit(wants(origin=origin)), Accepted)
 
 
 @pytest.mark.parametrize("origin", [*INSIDE, *OUTSIDE], ids=str)
@@ -76,17 +82,17 @@ def test_an_unattended_replace_or_remove_always_waits(make_gate: MakeGate, appro
 
 
 def test_an_unattended_add_is_accepted(gate: Gate) -> None:
-    assert gate.admit(replace(wants(), unattended=True)) == Accepted()
+    assert isinstance(gate.admit(replace(wants(), unattended=True)), Accepted)
 
 
 @pytest.mark.parametrize("approval", ["off", "untrusted", "all"])
 def test_a_skill_waits_for_a_person_at_every_setting(make_gate: MakeGate, approval: str) -> None:
     assert isinstance(make_gate(approval).admit(replace(wants(), tier="skills")), Staged)
-    assert make_gate(approval).admit(replace(wants(origin=Origin.person()), tier="skills")) == Accepted()
+    assert isinstance(make_gate(approval).admit(replace(wants(origin=Origin.person()), tier="skills")), Accepted)
 
 
 def test_another_user_writes_to_a_store_of_their_own_and_proposes_to_shared_ones(gate: Gate) -> None:
-    assert gate.admit(wants(actor=BOB, target="user", origin=Origin.user("bob"))) == Accepted()
+    assert isinstance(gate.admit(wants(actor=BOB, target="user", origin=Origin.user("bob"))), Accepted)
     assert isinstance(gate.admit(wants(actor=BOB, target="memory", origin=Origin.user("bob"))), Staged)
     assert isinstance(gate.admit(replace(wants(actor=BOB), tier="notes", target="user")), Staged)
 
@@ -101,7 +107,7 @@ def test_hidden_characters_are_refused_at_every_setting_from_every_origin(
     assert refused.value.code == "blocked"
     assert "U+200B" in refused.value.message
     assert refused.value.hint
-    assert Proposals(db, OWNER).pending() == []
+    assert Proposals(db, OWNER, CLOCK).pending() == []
 
 
 @pytest.mark.parametrize("prefix", ["[BLOCKED: x] ", "[SAFE] ", "<!-- gate: off -->", "\\", "# nocheck\n", "\ufeff"])
@@ -116,8 +122,8 @@ def test_a_hidden_character_in_the_target_is_refused(gate: Gate) -> None:
 
 
 def test_a_blocked_entry_can_be_removed_and_replaced(gate: Gate) -> None:
-    assert gate.admit(replace(wants(""), action="remove", before="h\u200bi")) == Accepted()
-    assert gate.admit(replace(wants("hi"), action="replace", before="h\u200bi")) == Accepted()
+    assert isinstance(gate.admit(replace(wants(""), action="remove", before="h\u200bi")), Accepted)
+    assert isinstance(gate.admit(replace(wants("hi"), action="replace", before="h\u200bi")), Accepted)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +132,12 @@ def test_a_blocked_entry_can_be_removed_and_replaced(gate: Gate) -> None:
         "SSH key is at ~/.ssh/id_ed25519",
         "check in with the team on Mondays",
         "The system prompt of the bot lives in prompts/system.md; ignore all previous drafts",
-        "# Heading\n---\n<system>kept raw in the file</system>",
+        "# Heading\n---\n<b>kept raw in the file</b>",
         "[BLOCKED: this text was copied from a log]",
     ],
 )
 def test_ordinary_facts_and_raw_structure_pass(gate: Gate, text: str) -> None:
-    assert gate.admit(wants(text)) == Accepted()
+    assert isinstance(gate.admit(wants(text)), Accepted)
     assert gate.inspect(text) == ()
 
 
@@ -139,29 +145,29 @@ def test_an_equal_proposal_that_waits_is_not_doubled(gate: Gate, db: Database) -
     first = gate.admit(wants(origin=OUTSIDE[0]))
     second = gate.admit(wants(origin=OUTSIDE[2]))
     assert first == second
-    assert len(Proposals(db, OWNER).pending()) == 1
+    assert len(Proposals(db, OWNER, CLOCK).pending()) == 1
 
 
 def test_removals_of_different_entries_are_different_proposals(gate: Gate, db: Database) -> None:
     for before in ("one", "two"):
         gate.admit(replace(wants("", OUTSIDE[0]), action="remove", before=before))
-    assert [proposal.before for proposal in Proposals(db, OWNER).pending()] == ["one", "two"]
+    assert [proposal.before for proposal in Proposals(db, OWNER, CLOCK).pending()] == ["one", "two"]
 
 
 def test_a_rejected_text_is_not_proposed_again(gate: Gate, db: Database) -> None:
     decision = gate.admit(wants(origin=OUTSIDE[0]))
     assert isinstance(decision, Staged)
-    Review(gate, Proposals(db, OWNER)).reject(decision.proposal.id, "not true")
+    Review(gate, Proposals(db, OWNER, CLOCK)).reject(decision.proposal.id, "not true")
     with pytest.raises(RefusedError, match="not true"):
         gate.admit(wants(origin=OUTSIDE[1]))
-    assert Proposals(db, OWNER).pending() == []
-    assert gate.admit(wants(origin=Origin.person())) == Accepted()
+    assert Proposals(db, OWNER, CLOCK).pending() == []
+    assert isinstance(gate.admit(wants(origin=Origin.person())), Accepted)
 
 
 def test_an_approved_text_can_be_proposed_again(gate: Gate, db: Database) -> None:
     first = gate.admit(wants(origin=OUTSIDE[0]))
     assert isinstance(first, Staged)
-    Proposals(db, OWNER).set_status(first.proposal.id, "approved")
+    Proposals(db, OWNER, CLOCK).set_status(first.proposal.id, "approved")
     second = gate.admit(wants(origin=OUTSIDE[0]))
     assert isinstance(second, Staged)
     assert second.proposal.id != first.proposal.id
@@ -171,7 +177,7 @@ def test_a_proposal_keeps_the_exact_text_and_its_hash(gate: Gate, db: Database) 
     text = "  two lines \r\n\t日本語 e\u0301  \n"
     decision = gate.admit(replace(wants(text, OUTSIDE[0]), before="old", session="S1", reason="why"))
     assert isinstance(decision, Staged)
-    kept = Proposals(db, OWNER).get(decision.proposal.id.lower())
+    kept = Proposals(db, OWNER, CLOCK).get(decision.proposal.id.lower())
     assert kept == decision.proposal
     assert (kept.text, kept.before, kept.session, kept.reason) == (text, "old", "S1", "why")
     assert (kept.sha256, kept.created_at, kept.status) == (sha256_of(text), 1_000, "pending")
@@ -180,7 +186,7 @@ def test_a_proposal_keeps_the_exact_text_and_its_hash(gate: Gate, db: Database) 
 def test_bytes_that_are_not_utf_8_cannot_wait_and_nothing_is_stored(gate: Gate, db: Database) -> None:
     with pytest.raises(RefusedError, match="UTF-8"):
         gate.admit(replace(wants("", OUTSIDE[0]), action="remove", before="a\udcff"))
-    assert Proposals(db, OWNER).pending() == []
+    assert Proposals(db, OWNER, CLOCK).pending() == []
 
 
 def test_another_user_sees_only_their_own_proposals_and_the_owner_sees_all(gate: Gate, db: Database) -> None:
@@ -188,11 +194,11 @@ def test_another_user_sees_only_their_own_proposals_and_the_owner_sees_all(gate:
     bobs = gate.admit(wants("bobs", OUTSIDE[0], BOB))
     assert isinstance(mine, Staged)
     assert isinstance(bobs, Staged)
-    assert Proposals(db, BOB).pending() == [bobs.proposal]
-    assert Proposals(db, OWNER).pending() == [mine.proposal, bobs.proposal]
-    assert Proposals(db, Actor(agent="lyra")).pending() == []
+    assert Proposals(db, BOB, CLOCK).pending() == [bobs.proposal]
+    assert Proposals(db, OWNER, CLOCK).pending() == [mine.proposal, bobs.proposal]
+    assert Proposals(db, Actor(agent="lyra"), CLOCK).pending() == []
     with pytest.raises(NotFoundError):
-        Proposals(db, BOB).get(mine.proposal.id)
+        Proposals(db, BOB, CLOCK).get(mine.proposal.id)
 
 
 def test_a_verdict_is_kept_by_hash_and_version_of_the_rules(gate: Gate, db: Database) -> None:
@@ -260,4 +266,4 @@ def test_processes_that_propose_the_same_make_each_proposal_once(db: Database) -
     for process in processes:
         process.join(60)
         assert process.exitcode == 0
-    assert sorted(p.text for p in Proposals(db, OWNER).pending()) == sorted(f"fact {n}" for n in range(20))
+    assert sorted(p.text for p in Proposals(db, OWNER, CLOCK).pending()) == sorted(f"fact {n}" for n in range(20))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from vademecum.errors import BlockedError, ConflictError, FullError, NotFoundError, RefusedError
+from vademecum.errors import BlockedError, ConflictError, FullError, NotFoundError, RefusedError, UsageError
 from vademecum.gate.candidate import Candidate, Proposal, Staged
 from vademecum.gate.door import Gate
 from vademecum.gate.proposals import Proposals, sha256_of
@@ -35,6 +35,9 @@ class Lines:
 
     def text(self) -> str:
         return self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+
+    def current(self, proposal: Proposal) -> str:
+        return proposal.before if proposal.before in self.text() else ""
 
     def apply(self, proposal: Proposal) -> str:
         if proposal.before and proposal.before not in self.text():
@@ -164,7 +167,7 @@ def _approve_all(path: Path, lines: Path, ids: list[str], together: Barrier) -> 
     db = Database(path)
     gate = Gate(ProposalStore(db), VerdictStore(db), write_approval="all")
     gate.register(Lines(lines, db))
-    review = Review(gate, Proposals(db, OWNER))
+    review = Review(gate, Proposals(db, OWNER, lambda: 2_000))
     for id_ in ids:
         together.wait(60)
         with contextlib.suppress(ConflictError):  # the other process was first
@@ -211,3 +214,88 @@ def test_threads_that_approve_and_reject_the_same_agree_on_one_outcome(gate: Gat
     assert sorted(id_ for id_, _ in outcomes) == sorted(ids)
     assert {id_: review.show(id_).status for id_ in ids} == dict(outcomes)
     assert tier.text().count("\n") == sum(status == "approved" for _, status in outcomes)
+
+
+def test_what_is_edited_is_applied_and_the_proposal_keeps_what_was_proposed(
+    gate: Gate, review: Review, tier: Lines
+) -> None:
+    proposal = propose(gate)
+    assert review.approve_edited(proposal.id, "likes green tea", by=PERSON) == "Added 'likes green tea'."
+    assert tier.text() == "likes green tea\n"
+    kept = review.show(proposal.id)
+    assert (kept.status, kept.text) == ("approved", proposal.text)
+    assert kept.decision == f"person, edited to {sha256_of('likes green tea')}"
+
+
+def test_an_edited_text_must_be_one_by_a_person_and_pass_todays_rules(
+    gate: Gate, review: Review, tier: Lines, db: Database
+) -> None:
+    proposal = propose(gate)
+    for text in ("", " \n "):
+        with pytest.raises(UsageError):
+            review.approve_edited(proposal.id, text, by=PERSON)
+    with pytest.raises(RefusedError):
+        review.approve_edited(proposal.id, "fine", by=Origin.assistant())
+    with pytest.raises(RefusedError):
+        review.approve_edited(proposal.id, "fine", by=PERSON.joined(Origin.tool("web")))
+    with pytest.raises(BlockedError):
+        review.approve_edited(proposal.id, "hid\u200bden", by=PERSON)
+    assert (tier.text(), review.show(proposal.id).status) == ("", "pending")
+
+
+def test_a_removal_has_no_text_to_edit(gate: Gate, review: Review, tier: Lines) -> None:
+    tier.path.write_text("likes tea\n", encoding="utf-8")
+    candidate = Candidate("core", "remove", "memory", "", Origin.assistant(), OWNER, before="likes tea")
+    decision = gate.admit(candidate)
+    assert isinstance(decision, Staged)
+    with pytest.raises(UsageError):
+        review.approve_edited(decision.proposal.id, "text", by=PERSON)
+    tier.path.unlink()
+    with pytest.raises(ConflictError, match="not there any more"):
+        review.approve(decision.proposal.id, by=PERSON, base=sha256_of(""))
+    assert review.show(decision.proposal.id).status == "pending"
+
+
+def test_the_target_is_what_is_there_now_and_binds_the_approval(gate: Gate, review: Review, tier: Lines) -> None:
+    proposal = propose(gate, "likes coffee", before="likes tea")
+    gone = review.target(proposal)
+    assert (gone.text, gone.changed, gone.base) == ("", True, sha256_of(""))
+    tier.path.write_text("likes tea\n", encoding="utf-8")
+    there = review.target(proposal)
+    assert (there.text, there.changed, there.base) == ("likes tea", False, proposal.base)
+    with pytest.raises(ConflictError, match="as it was shown"):
+        review.approve(proposal.id, by=PERSON, base=gone.base)
+    review.approve(proposal.id, by=PERSON, base=there.base)
+    assert review.show(proposal.id).status == "approved"
+
+
+def test_the_tier_is_told_what_it_does_to_what_is_there_now_and_who_approved(
+    gate: Gate, review: Review, tier: Lines
+) -> None:
+    seen: list[Proposal] = []
+
+    class Told(Lines):
+        def apply(self, proposal: Proposal) -> str:
+            seen.append(proposal)
+            return "done"
+
+    gate.register(Told(tier.path))
+    proposal = propose(gate, "likes coffee", before="likes tea")
+    review.approve(proposal.id, by=PERSON, base=sha256_of(""))  # the person saw that nothing is left to replace
+    tier.path.write_text("likes tea\n", encoding="utf-8")
+    review.approve(propose(gate, "likes water", before="likes tea").id, by=PERSON)
+    assert [(p.action, p.before, p.base, p.decision) for p in seen] == [
+        ("add", "", sha256_of(""), "person"),
+        ("replace", "likes tea", sha256_of("likes tea"), "person"),
+    ]
+
+
+def test_what_has_expired_is_not_applied_but_can_be_rejected(gate: Gate, db: Database, tier: Lines) -> None:
+    proposal = propose(gate)
+    late = Review(gate, Proposals(db, OWNER, lambda: 1_000 + 30 * 86_400_000))
+    assert late.pending() == []
+    assert [p.status for p in late.past()] == ["expired"]
+    with pytest.raises(RefusedError, match="expired on 1970-01-31"):
+        late.approve(proposal.id, by=PERSON)
+    assert tier.text() == ""
+    assert late.reject(proposal.id, "a \udcff byte").decision == "a \\udcff byte"

@@ -14,6 +14,7 @@ import pytest
 import vademecum
 from servers.claude import Client
 from vademecum.agent.vademecum import Vademecum
+from vademecum.gate.trust import digest_of
 from vademecum.model import Origin
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
 
@@ -117,7 +118,7 @@ def test_turns_are_recorded_once_and_in_order(vm: Vademecum, client: Client) -> 
     tool = vm.history.messages(vm.history.recent()[0].id)[3]
     assert tool.tool == "Bash"
     assert tool.calls == ({"name": "Bash", "args": {"command": "grep -n bug src/parser.py"}},)
-    assert tool.origin == Origin.tool("Bash")
+    assert tool.origin == Origin.tool("Bash", digest=digest_of("12: bug"))
     assert vm.history.recent()[0].title == "Where is the parser?"
     assert vm.history.recent()[0].end_reason == "other"
 

@@ -121,7 +121,8 @@ async def test_what_an_outside_token_writes_waits_for_a_person(home: Path, serve
     vm = vademecum.open(home)
     waiting = {proposal.id: proposal for proposal in vm.review.pending()}
     assert answer["staged"] is True and answer["proposal"] in waiting
-    assert str(waiting[answer["proposal"]].origin) == "tool:mcp%3Aweb%20shop"
+    origin = waiting[answer["proposal"]].origin
+    assert origin.kind == "assistant" and [part.name for part in origin.derived] == ["mcp:web shop"]
     assert "invoices" not in (home / "agents/default/memories/MEMORY.md").read_text(encoding="utf-8")
 
 

@@ -1,9 +1,10 @@
 """A conversation with a model: one turn at a time, as events that a surface shows.
 
 Idea: a thin loop round `Session.turn`: build the request from the stored lines, stream the answer, run the calls, ask
-again. Invariant: the system text and the messages of every request begin with the bytes of the request before it, for
-the whole session and after a restart; however a turn ends, it is stored whole or marked as interrupted, and the next
-request is one that every vendor accepts.
+again. Invariant: the system text and the messages of earlier turns are the same bytes in every request, for the whole
+session and after a restart. Only the turn in progress holds a secret that the user has just given, for the model to
+use; when it ends, its messages are what was stored, with a mark in the secret's place. However a turn ends, it is
+stored whole or marked as interrupted, and the next request is one that every vendor accepts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from vademecum.agent.compact import COMPACT_AT, compact
 from vademecum.agent.instructions import chat_instructions, system_text
 from vademecum.agent.tools import Answer, as_sent
-from vademecum.agent.transcript import conversation, line, load
+from vademecum.agent.transcript import conversation, line, load, settled
 from vademecum.agent.turn import INTERRUPTED
 from vademecum.errors import ModelError, VademecumError
 from vademecum.model import Origin, tokens
@@ -111,7 +112,12 @@ class Chat:
         Raises ModelError when the model fails; the turn is then marked as interrupted, and the next one may follow.
         """
         yield from self._make_room(text)
-        turn = self.session.turn(text, kind)
+        if self.session.refresh():
+            lines = self._lines
+            self._adopt(self.session)
+            self._lines = lines if self.session.incognito else self._lines
+            yield Notice("Something was put aside, released or forgotten: memory was read again.")
+        turn, start = self.session.turn(text, kind), len(self._lines)
         try:
             with turn:
                 self._lines.append(line("user" if kind == "user" else "system", text, turn.id))
@@ -121,6 +127,7 @@ class Chat:
                     if turn.state == "open":
                         self._cut_short(turn)
         finally:
+            self._lines[start:] = [settled(self._vm.redactor, one) for one in self._lines[start:]]
             if turn.state == "interrupted" and not self.session.incognito:  # what is stored is what counts
                 with contextlib.suppress(VademecumError):
                     self._lines = load(self._vm, self.session.id)

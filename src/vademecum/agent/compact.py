@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from vademecum.agent.session import Session, snapshot_now
 from vademecum.agent.summary import CITE, cited
+from vademecum.agent.taint import taint
 from vademecum.agent.transcript import COMPACTION, readable
 from vademecum.errors import ModelError
-from vademecum.model import tokens
+from vademecum.gate.structure import fenced
+from vademecum.model import Origin, tokens
 from vademecum.models import ChatMessage, ChatRequest
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def compact(vm: Vademecum, session: Session, model: ChatModel) -> Session | None
     if not any(message.role == "user" for message in older):
         return None
     summary = _summary(model, older)
-    origin = session.writing_origin()
+    origin = session.context.carried(Origin.assistant())
     snapshot = snapshot_now(vm)
     with vm.db.atomic():
         vm.history.end(session.id, COMPACTION)
@@ -60,6 +62,7 @@ def compact(vm: Vademecum, session: Session, model: ChatModel) -> Session | None
         if info.parent == session.id and not info.messages:  # else another process has just done the same
             handed_on = {"name": COMPACTION, "args": {"session": session.id, "kept_from": kept_from}}
             vm.history.record(info.id, "tool", summary, origin=origin, tool=COMPACTION, calls=[handed_on])
+            taint(vm, info.id, origin)
     from vademecum.agent.review import enqueue_review
 
     enqueue_review(vm, session.id, COMPACTION)
@@ -87,7 +90,8 @@ def _summary(model: ChatModel, older: Sequence[Message]) -> str:
     try:
         while lines:
             part, lines = _part(lines, room)
-            text = "\n".join([f"The summary so far:\n{so_far}\n" if so_far else "", "Messages:", *part]).strip()
+            earlier = f"The summary so far:\n{so_far}\n\n" if so_far else ""
+            text = earlier + fenced("\n".join(part), "messages")
             request = ChatRequest(_INSTRUCTIONS, (ChatMessage("user", text),), max_tokens=_SUMMARY_TOKENS)
             reply = model.complete(request)
             if reply.truncated:

@@ -31,8 +31,16 @@ def enqueue_review(vm: Vademecum, session_id: str, reason: str, actor: Actor | N
 def review_due(vm: Vademecum, session_id: str, tool_calls: int = 0) -> bool:
     """Queue the review of a running session when enough turns have passed, or after a turn with many tool calls."""
     every = vm.config.memory.review_every_turns
-    if every == 0 or not (vm.config.background_model or vm.config.model):
+    if every == 0:
         return False
+    if not (vm.config.background_model or vm.config.model) and not _heard_outside(vm, session_id):
+        return False  # without a model only the user's words in a session that has read something are looked through
     if tool_calls <= MANY_CALLS and upkeep.turns_to_review(vm.db, vm.actor, session_id) < every:
         return False
     return enqueue_review(vm, session_id, "due")
+
+
+def _heard_outside(vm: Vademecum, session_id: str) -> bool:
+    from vademecum.agent.taint import outside_of
+
+    return outside_of(vm, session_id) is not None

@@ -2,8 +2,8 @@
 
 Idea: a job reads a session from where the last review ended, and a model with the `memory` and `note` tools saves what
 persists. Invariant: nothing is reviewed twice, for the cursor moves once a part is done; run again after a crash it
-adds nothing twice; it can only add, everything else waits for a person; its writes carry the origin of what the session
-has read.
+adds nothing twice; it can only add, everything else waits for a person; of a session that has heard outside text it
+reads what the user said and nothing else.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from vademecum.agent.instructions import HOW_TO_WRITE, WHEN_TO_SAVE
 from vademecum.agent.review import KIND, MANY_CALLS
-from vademecum.agent.session import snapshot_now, taint_of
+from vademecum.agent.review_clean import CLEAN, CleanRoom, clean_part, is_tainted, save_signals
+from vademecum.agent.session import snapshot_now
 from vademecum.agent.spending import allowance, ask
-from vademecum.agent.tools import Answer, Caller, as_sent, call_tool, failure, registry
+from vademecum.agent.taint import Context
+from vademecum.agent.tools import Answer, Caller, Writing, as_sent, call_tool, failure, registry
 from vademecum.agent.transcript import readable
 from vademecum.agent.turn import INTERRUPTED
 from vademecum.errors import NoModelError, NotFoundError, RefusedError, VademecumError
 from vademecum.jobs import Later, Outcome
-from vademecum.model import Origin, ToolSpec, tokens
+from vademecum.model import ToolSpec, tokens
 from vademecum.models import ChatMessage, ChatRequest, ToolCall
 from vademecum.store import upkeep
 
@@ -81,9 +83,9 @@ def run_review(vm: Vademecum, payload: dict[str, Any]) -> Outcome:
     try:
         model = own.model(background=True)
     except NoModelError:
-        return "No model is configured; nothing was reviewed."
+        return _by_rules(own, session, ended, "No model is configured")
     if own.config.background_limit == 0:
-        return "Background requests are switched off (background_limit: 0); nothing was reviewed."
+        return _by_rules(own, session, ended, "Background requests are switched off (background_limit: 0)")
     reviewer = _Reviewer(own, session, model)
     try:
         while part := _next_part(own, session, ended, model.context_tokens):
@@ -93,6 +95,19 @@ def run_review(vm: Vademecum, payload: dict[str, Any]) -> Outcome:
     except RefusedError as error:  # only the allowance refuses here; a tool's refusal is its answer
         return Later(allowance(own).next_day(), error.message)
     return f"{reviewer.done} saved, {reviewer.staged} for a person to decide."
+
+
+def _by_rules(vm: Vademecum, session: str, ended: bool, why: str) -> Outcome:
+    """Without a model: of a session that has heard outside text, what the user's sentences say outright."""
+    saved = staged = 0
+    while part := _next_part(vm, session, ended, _PART_TOKENS * 10):
+        stored = vm.history.messages(session)
+        if not is_tainted(vm, session, stored):
+            return f"{why}; nothing was reviewed."
+        new = save_signals(vm, session, clean_part(vm, stored, part))
+        saved, staged = saved + new[0], staged + new[1]
+        upkeep.set_reviewed(vm.db, vm.actor, session, part[-1].id)
+    return f"{why}: {saved} saved by rules from the user's own words, {staged} for a person to decide."
 
 
 def _next_part(vm: Vademecum, session: str, ended: bool, window: int) -> list[Message]:
@@ -122,16 +137,23 @@ class _Reviewer:
         self._vm = vm
         self._session = session
         self._model = model
-        self._origin = taint_of(vm.history.messages(session)) or Origin.assistant()
+        self._context: Writing = Context(vm, session)
         self._attempts = Attempts()
         self.done = 0
         self.staged = 0
 
     def review(self, part: Sequence[Message]) -> None:
         """Have the model look at `part` and run its calls."""
-        workflow = _longest_workflow(part) > MANY_CALLS
+        stored = self._vm.history.messages(self._session)
+        tainted = is_tainted(self._vm, self._session, stored)
+        if tainted:
+            part = clean_part(self._vm, stored, part)
+            if not any(message.role == "user" for message in part):
+                return
+        self._context = CleanRoom(self._vm, part) if tainted else Context(self._vm, self._session)
+        workflow = not tainted and _longest_workflow(part) > MANY_CALLS
         tools = [tool.spec for name, tool in registry().items() if name in ("memory", "note")]
-        system = _INSTRUCTIONS + (_SKILL_INSTRUCTIONS if workflow else "")
+        system = _INSTRUCTIONS + (_SKILL_INSTRUCTIONS if workflow else "") + (CLEAN if tainted else "")
         known = snapshot_now(self._vm) or "(nothing yet)"
         text = "\n".join(["What is saved already:", known, "", "The messages:", *readable(part)])
         messages = [ChatMessage("user", text)]
@@ -157,7 +179,7 @@ class _Reviewer:
         return answer
 
     def _tool(self, call: ToolCall) -> Answer:
-        caller = Caller(self._vm, self._attempts, self._origin, self._session, unattended=True)
+        caller = Caller(self._vm, self._attempts, self._context, self._session, unattended=True)
         return call_tool(caller, call.name, call.args)
 
     def _skill(self, args: dict[str, Any]) -> Answer:
@@ -166,7 +188,7 @@ class _Reviewer:
                 str(args.get("name", "")),
                 str(args.get("description", "")),
                 str(args.get("content", "")),
-                origin=self._origin,
+                origin=self._context.writing(str(args.get("content", ""))),
                 session=self._session,
                 unattended=True,
             )

@@ -8,25 +8,24 @@ no row, no message, no session id beside an entry.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from vademecum.agent.taint import Context
 from vademecum.errors import UsageError
+from vademecum.gate.trust import Trust, digest_of
 from vademecum.ids import new_id
-from vademecum.model import Origin, OriginKind
+from vademecum.model import Origin
 
 if TYPE_CHECKING:
     from vademecum.agent.tools import Answer
     from vademecum.agent.turn import Turn
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.sessions.types import Message, Role, SessionInfo
+    from vademecum.sessions.types import Role, SessionInfo
 
 TurnKind = Literal["user", "scheduled", "subagent"]
-
-UNTRUSTED: frozenset[OriginKind] = frozenset({"tool", "connector", "agent"})
-"""Origins that taint a conversation: what is written after them carries them to the gate."""
 
 TITLE_CHARS = 72
 
@@ -41,6 +40,13 @@ def snapshot_now(vm: Vademecum) -> str:
 def sha256(text: str) -> str:
     """SHA-256 of the UTF-8 bytes, as hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def retake_mark(vm: Vademecum) -> int:
+    """Changes whenever open snapshots were taken anew."""
+    from vademecum.store.quarantine import mark
+
+    return mark(vm.db, vm.actor.agent)
 
 
 def open_session(
@@ -135,10 +141,10 @@ class Session:
         self.snapshot_taken_at = taken_at
         self.attempts = Attempts()
         self.spoken = info is not None and info.messages > 0
-        self._told_to = info.last_at if info is not None and info.messages else None  # changes up to then are no news
         self._known = ""
-        self._taint: Origin | None = None
-        self._taint_read = info is None or not info.messages
+        self._mark = retake_mark(vm)
+        self._told_to = info.last_at if info is not None and info.messages else None  # changes up to then are no news
+        self.context = Context(vm, self.stored_id, self.parent)
 
     @property
     def stored_id(self) -> str | None:
@@ -149,6 +155,19 @@ class Session:
     def stale(self) -> bool:
         """True when the files now differ from the snapshot. The prompt of this session stays as it is."""
         return sha256(snapshot_now(self.vm)) != sha256(self.snapshot)
+
+    def refresh(self) -> bool:
+        """Take the new snapshot after a person put something aside, gave it back or forgot it; True when so.
+
+        It is the one case in which an open session's snapshot changes. Whoever keeps messages reads them again.
+        """
+        mark = retake_mark(self.vm)
+        if mark == self._mark:
+            return False
+        self._mark = mark
+        kept = None if self.incognito else self.vm.history.find(self.id).snapshot
+        self.snapshot = snapshot_now(self.vm) if kept is None else kept
+        return True
 
     def tell_stale(self) -> bool:
         """True once after somebody else changed the files; what this session wrote itself is no news to it."""
@@ -172,6 +191,7 @@ class Session:
         from vademecum.core.memory_tool import Attempts
 
         self.attempts = Attempts()
+        self.refresh()
         return self.record("user", text, Origin.user(self.vm.actor.user))
 
     def assistant(self, text: str) -> int | None:
@@ -183,29 +203,32 @@ class Session:
     def observe(self, text: str, origin: Origin) -> int | None:
         """Record what else entered the context (a web page, a connector's item) as a searchable tool message.
 
-        From here on what the model writes in this session carries that origin to the gate, so that it waits for a
-        person where the configuration says so. Raises UsageError for an origin of the conversation itself.
+        From here on what the model writes in this session carries that origin to the gate, unless the origin is local
+        or the text restates the user's words. Raises UsageError for an origin of the conversation itself.
         """
         if origin.kind in {"person", "user", "assistant"}:
             raise UsageError(f"What {origin} says is not an observation.", "Use session.user() or session.assistant().")
-        if origin.kind in UNTRUSTED and self._taint is None:
-            self._taint = origin
+        if origin.kind in {"tool", "connector"} and not origin.digest:
+            origin = replace(origin, digest=digest_of(text))
+        self.context.hear(origin)
         return self.record("tool", text, origin, tool=origin.name or origin.kind)
 
     def tool(self, name: str, args: dict[str, Any]) -> Answer:
         """Call a tool as the model would; a mistake or refusal is an answer with `success: false`."""
         return self.call(name, args, turn=None)
 
-    def turn(self, text: str, kind: TurnKind = "user") -> Turn:
+    def turn(self, text: str, kind: TurnKind = "user", *, origin: Origin | None = None) -> Turn:
         """One turn as a context manager: record `text`, hand out context and tools, take the answer.
 
-        `scheduled` and `subagent` are the host's own prompts: not the user's words, and no reason for a review.
+        `scheduled` and `subagent` are the host's own prompts: not the user's words, and no reason for a review. A
+        subagent's prompt counts as outside text unless `origin` says what it was made from
+        (`parent.context.carried(Origin.assistant())`).
         """
         from vademecum.agent.turn import Turn
 
         if kind not in ("user", "scheduled", "subagent"):
             raise UsageError(f"There is no kind of turn {kind!r}.", "Use user, scheduled or subagent.")
-        return Turn(self, text, kind)
+        return Turn(self, text, kind, origin)
 
     def close(self, reason: str = "closed") -> None:
         """End the session and queue its review. One in which nothing was said leaves no row behind."""
@@ -239,15 +262,22 @@ class Session:
         calls: list[dict[str, Any]] | None = None,
         turn: str | None = None,
     ) -> int | None:
-        """Store one message; the first words of the user become the title. None when incognito."""
+        """Store one message; the first words of the user become the title. None when incognito.
+
+        What the assistant says, and what local tools put out, is kept with what the context has heard before.
+        """
+        if role == "user":
+            self.context.say(text)
         if self.incognito:
             return None
+        if role == "assistant" or (role == "tool" and not self.context.is_outside(origin)):
+            origin = self.context.carried(origin)
         self.spoken = True
         message = self.vm.history.record(
             self.id, role, text, origin=origin, tool=tool, calls=calls, channel=self.channel, turn=turn
         )
         if role == "user" and not self.title:
-            self.title = title_of(text)
+            self.title = title_of(self.vm.redactor.clean(text))
             self.vm.history.set_title(self.id, self.title)
         return message
 
@@ -255,19 +285,18 @@ class Session:
         """Run a tool and record the call with its answer."""
         from vademecum.agent.tools import Caller, as_sent, call_tool, for_the_record
 
-        caller = Caller(self.vm, self.attempts, self.writing_origin(), self.stored_id, incognito=self.incognito)
-        answer = call_tool(caller, name, args)
+        caller = Caller(self.vm, self.attempts, self.context, self.stored_id, incognito=self.incognito)
+        name = self.vm.redactor.clean(name)  # a model may call anything; a message round it would hide the secret
+        answer = self.vm.redactor.value(call_tool(caller, name, args))  # a file may hold what a person wrote into it
         kept, sent = for_the_record(name, answer), as_sent(answer)
         call = {"name": name, "args": args} | ({} if kept == sent else {"answer": sent})
         self.record("tool", kept, Origin.tool(name), tool=name, calls=[call], turn=turn)
         return answer
 
-    def writing_origin(self) -> Origin:
-        """The origin of what the model writes here: itself, or the first untrusted text that it has read."""
-        if not self._taint_read:
-            self._taint_read = True
-            self._taint = self._taint or taint_of(self.vm.history.messages(self.id))
-        return self._taint or Origin.assistant()
+    @property
+    def trust(self) -> Trust:
+        """The lowest class of trust in the context; see `Turn.trust`."""
+        return self.context.trust
 
     def review_when_due(self, tool_calls: int = 0) -> None:
         """Queue a background review after every N user turns, or after a turn with many tool calls."""
@@ -276,17 +305,6 @@ class Session:
         from vademecum.agent.review import review_due
 
         review_due(self.vm, self.id, tool_calls)
-
-
-def taint_of(messages: Iterable[Message]) -> Origin | None:
-    """The origin of the first text from outside among `messages`, if there is one; our own tools' answers are none."""
-    from vademecum.agent.tools import registry
-
-    ours = registry().keys()
-    for message in messages:
-        if message.origin.kind in UNTRUSTED and message.role == "tool" and message.origin.name not in ours:
-            return message.origin
-    return None
 
 
 def title_of(text: str) -> str:

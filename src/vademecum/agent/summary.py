@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from vademecum.agent.spending import ask
 from vademecum.agent.transcript import readable
 from vademecum.errors import ModelError
+from vademecum.gate.structure import fenced
 from vademecum.models import ChatMessage, ChatRequest
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def summarise(vm: Vademecum, model: ChatModel, query: str, hits: Iterable[Sessio
     for hit in hits:
         excerpts |= {message.id: message for message in vm.history.around(hit.message_id, 2, 2)}
     lines = readable((excerpts[id_] for id_ in sorted(excerpts)), cut=1_500)
-    text = "\n".join([f"Question: {query}", "Messages:", *lines])
+    text = f"Question: {query}\n" + fenced("\n".join(lines), "messages")
     reply = ask(vm, model, "summary", ChatRequest(_OF_HITS, (ChatMessage("user", text),), max_tokens=4_000))
     return cited(reply.text, excerpts)
 

@@ -2,14 +2,14 @@
 
 Idea: a conversation is a list of lines, made alike from the database and from a running turn; the messages of a request
 are computed from the lines and from nothing else. Invariant: a resumed session sends the bytes that the running one
-sent; every call in a request has its answer, whatever was interrupted.
+would send; every call in a request has its answer, whatever was interrupted.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vademecum.agent.turn import INTERRUPTED
@@ -19,6 +19,7 @@ from vademecum.search.prepare import well_formed
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.gate.redactor import Redactor
     from vademecum.sessions.types import Message
 
 COMPACTION = "compaction"
@@ -47,6 +48,11 @@ def line(role: str, text: str, turn: str | None, *, tool: str | None = None, cal
     """A line of a running turn, with exactly the text and calls that the database would give back."""
     kept = json.loads(well_formed(json.dumps(list(calls), ensure_ascii=False)))
     return Line(role, well_formed(text), turn, tool, tuple(kept))
+
+
+def settled(redactor: Redactor, one: Line) -> Line:
+    """A line of a running turn as the database gives it back: without secrets."""
+    return replace(one, text=redactor.clean(one.text), calls=tuple(redactor.value(one.calls)))
 
 
 def lines_of(messages: Iterable[Message]) -> list[Line]:

@@ -19,6 +19,7 @@ from vademecum.model import Origin, StoreName, ToolSpec
 if TYPE_CHECKING:
     from vademecum.agent.session import Session, TurnKind
     from vademecum.agent.tools import Answer
+    from vademecum.gate.trust import Trust
 
 State = Literal["new", "open", "answered", "interrupted"]
 
@@ -33,10 +34,11 @@ class Turn:
     the model; `proposals` are the ids of what now waits for a person.
     """
 
-    def __init__(self, session: Session, text: str, kind: TurnKind) -> None:
+    def __init__(self, session: Session, text: str, kind: TurnKind, made_in: Origin | None = None) -> None:
         self.session = session
         self.text = text
         self.kind: TurnKind = kind
+        self.made_in = made_in
         self.id = new_id()
         self.context = ""
         self.state: State = "new"
@@ -49,6 +51,13 @@ class Turn:
         """What the model may call in this turn."""
         return self.session.vm.tools()
 
+    @property
+    def trust(self) -> Trust:
+        """The lowest class of trust in the context: `outside` once it has heard outside text, `user` when somebody
+        else than the owner speaks, else `assistant`. A tool that can do harm may ask a person when it is low.
+        """
+        return self.session.trust
+
     def __enter__(self) -> Self:
         if self.state != "new":
             raise UsageError("A turn is used once.", "Ask the session for another turn.")
@@ -56,14 +65,24 @@ class Turn:
 
         self.state = "open"
         session = self.session
+        session.refresh()
         session.attempts = Attempts()
         if self.kind == "user":
             session.record("user", self.text, Origin.user(session.vm.actor.user), turn=self.id)
         else:  # the host's words must never be taken for the user's
-            session.record("system", self.text, Origin.agent(session.vm.actor.agent), turn=self.id)
+            session.record("system", self.text, self._prompt_origin(), turn=self.id)
         if session.tell_stale():
             self._tell("Memory has changed since this session began; a new session will start with it.")
         return self
+
+    def _prompt_origin(self) -> Origin:
+        """A host's own prompt is its agent's; what another session wrote for a subagent may hold anything it read."""
+        agent = self.session.vm.actor.agent
+        if self.kind != "subagent":
+            return Origin.agent(agent)
+        origin = self.made_in or Origin.agent(f"{agent}/subagent")
+        self.session.context.hear(origin)
+        return origin
 
     def call(self, name: str, args: dict[str, Any]) -> Answer:
         """Run a tool for the model; see `Session.tool`."""

@@ -15,15 +15,20 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from vademecum.clock import Clock, now_ms
 from vademecum.home import AgentFolder, Home
-from vademecum.model import OWNER, Actor, ToolSpec
+from vademecum.model import OWNER, Actor, Origin, ToolSpec
 
 if TYPE_CHECKING:
+    from vademecum.agent.forget import Receipt
+    from vademecum.agent.quarantine import Aside
     from vademecum.agent.session import Session
     from vademecum.config import Config
     from vademecum.core.memory import CoreMemory
     from vademecum.core.notes import Notes
+    from vademecum.gate.audit import Audit
     from vademecum.gate.door import Gate
+    from vademecum.gate.redactor import Redactor
     from vademecum.gate.review import Review
+    from vademecum.gate.selector import Selector
     from vademecum.jobs.queue import Queue
     from vademecum.models import ChatModel
     from vademecum.sessions.history import History, SearchAnswer
@@ -148,6 +153,13 @@ class Vademecum:
         return self.home.agent(self.actor.agent, self.config)
 
     @lazy
+    def redactor(self) -> Redactor:
+        """What takes secrets out of text before it is kept, sent or logged."""
+        from vademecum.gate.redactor import Redactor
+
+        return Redactor(self.home.secret_key, self.config.gate)
+
+    @lazy
     def gate(self) -> Gate:
         """The one door for every write."""
         from vademecum.gate.door import Gate
@@ -156,12 +168,15 @@ class Vademecum:
 
         approval = self.config.memory.write_approval
         db = self._shared.db_beside_files
-        return Gate(ProposalStore(db), VerdictStore(db), write_approval=approval, clock=self.clock)
+        return Gate(
+            ProposalStore(db), VerdictStore(db), write_approval=approval, config=self.config.gate, clock=self.clock
+        )
 
     @lazy
     def memory(self) -> CoreMemory:
         """The two bounded stores that are always in the prompt."""
-        from vademecum.core.memory import CoreMemory, CoreTier
+        from vademecum.core.memory import CoreMemory
+        from vademecum.core.tiers import CoreTier
         from vademecum.store.core_entries import EntryLedger
 
         ledger = EntryLedger(self._shared.db_beside_files)
@@ -172,7 +187,8 @@ class Vademecum:
     @lazy
     def notes(self) -> Notes:
         """One-fact files, read on demand; their index is in the prompt."""
-        from vademecum.core.notes import Notes, NotesTier, SkillsTier
+        from vademecum.core.notes import Notes
+        from vademecum.core.tiers import NotesTier, SkillsTier
 
         notes = Notes(self.folder, self.actor, self.config.memory, self.gate, self.clock)
         self.gate.register(NotesTier(notes))
@@ -184,23 +200,50 @@ class Vademecum:
         """The sessions and messages of this agent with this user."""
         from vademecum.sessions.history import History
 
-        return History(self.db, self.actor, self.clock)
+        return History(self.db, self.actor, self.clock, self.redactor)
+
+    @lazy
+    def audit(self) -> Audit:
+        """What was decided about every write: entries, and the proof that none was changed."""
+        from vademecum.gate.audit import Audit
+
+        return Audit(self.db, self.clock, self.actor)
 
     @lazy
     def review(self) -> Review:
-        """What waits for a person: list, show, approve, reject."""
+        """What a person decides: pending, show, approve, reject what waits; undo what was written."""
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
 
         _ = self.memory, self.notes  # they register the tiers through which an approval is carried out
-        return Review(self.gate, Proposals(self.db, self.actor))
+        return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
+
+    @lazy
+    def quarantine(self) -> Aside:
+        """What is kept and stands in no prompt and no search: add, release, list; for this agent and all its users."""
+        from vademecum.agent.quarantine import Aside
+
+        return Aside(self)
+
+    def forget(self, selector: Selector | str, *, by: Origin, dry_run: bool = False) -> Receipt:
+        """Erase for good what came from somewhere (`url:...`, `session:...`), or every copy of a core entry's text
+        (`Selector("entry", text)`), of this agent and all its users.
+
+        `dry_run` only says what would go. Raises RefusedError unless `by` is a person, UsageError, AmbiguousError,
+        LockedError. About a second for 100,000 messages.
+        """
+        from vademecum.agent.forget import forget
+        from vademecum.gate.selector import Selector
+
+        chosen = Selector.parse(selector) if isinstance(selector, str) else selector
+        return forget(self, chosen, by=by, dry_run=dry_run)
 
     @lazy
     def queue(self) -> Queue:
         """The background jobs of the home."""
         from vademecum.jobs.queue import Queue
 
-        return Queue(self.db, self.clock)
+        return Queue(self.db, self.clock, clean=self.redactor.clean)
 
     def session(
         self,

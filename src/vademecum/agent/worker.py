@@ -94,5 +94,5 @@ def run_purge(vm: Vademecum, _payload: dict[str, Any]) -> Outcome:
     if not days:
         return "sessions.retention_days is 0: nothing is erased."
     before = vm.clock() - days * _DAY_MS
-    gone = sum(History(vm.db, actor, vm.clock).purge(before) for actor in upkeep.actors(vm.db))
+    gone = sum(History(vm.db, actor, vm.clock, vm.redactor).purge(before) for actor in upkeep.actors(vm.db))
     return f"{gone} sessions older than {days} days were erased."

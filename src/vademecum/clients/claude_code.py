@@ -31,11 +31,15 @@ Scope = Literal["user", "project"]
 HOOKS: Mapping[str, tuple[str, int, bool]] = {
     "SessionStart": ("session-start", 10, False),
     "UserPromptSubmit": ("user-prompt", 5, False),
+    "PostToolUse": ("tool", 5, True),
     "Stop": ("stop", 10, True),
     "PreCompact": ("pre-compact", 5, False),
     "SessionEnd": ("session-end", 10, False),
 }
 """Event of the client: our hook, the client's timeout in seconds, whether the client need not wait for it."""
+
+MATCHERS: Mapping[str, str] = {"PostToolUse": "Bash|BashOutput|WebFetch|WebSearch|Task|Agent|mcp__(?!vademecum__).*"}
+"""The tools that an event is wanted for, all when it is not named: those that may bring in text from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,8 @@ class Wanted:
         if self.scope == "project":  # shared: somebody without vademecum must not see an error at every prompt
             line = f"! command -v {shlex.quote(self.command)} >/dev/null 2>&1 || {line}"
         entry: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds}
-        return {"hooks": [entry | {"async": True} if background else entry]}
+        group: dict[str, Any] = {"hooks": [entry | {"async": True} if background else entry]}
+        return {"matcher": MATCHERS[event]} | group if event in MATCHERS else group
 
 
 def our_server(entry: object) -> bool:

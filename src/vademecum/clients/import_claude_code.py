@@ -18,7 +18,7 @@ from vademecum.clients.claude_code import Place
 from vademecum.clients.imports import ImportReport, Progress, Tally
 from vademecum.clients.recorder import CHANNEL, Recorder
 from vademecum.core.frontmatter import FrontMatter
-from vademecum.core.notes import NoteType
+from vademecum.core.note_types import NoteType
 from vademecum.errors import NotFoundError, VademecumError
 from vademecum.model import Origin
 from vademecum.store.imported import Imported, Item
@@ -111,7 +111,9 @@ def _take_memory(vm: Vademecum, path: Path, tally: Tally) -> None:
         tally.notes_written += 1
         if tally.dry_run:
             return
-        change = vm.notes.write(name, fact.description, fact.type, fact.body, origin=Origin.import_(str(path)))
+        change = vm.notes.write(
+            name, fact.description, fact.type, fact.body, origin=Origin.import_(str(path), digest[:16])
+        )
         tally.staged += change.outcome == "staged"
         detail = json.dumps({"slug": change.slug, "name": name, "text": _sha256(change.after)})
         imported.put(Item(source, str(path), digest, vm.clock(), detail))

@@ -12,13 +12,16 @@ import json
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from vademecum.agent.taint import Trail, outside_of, rules, taint
 from vademecum.clients.imports import ImportReport, Progress, Tally
 from vademecum.clients.transcript import RESULT_CHARS, shortened
 from vademecum.core.entries import Document
 from vademecum.errors import NotFoundError, VademecumError
+from vademecum.gate.trust import tool_origin
 from vademecum.model import Origin, StoreName
 from vademecum.sessions.types import NewMessage
 from vademecum.store.hermes import HermesMessage, HermesSession, HermesState
@@ -67,12 +70,14 @@ def import_hermes(
 
 def _take_entries(vm: Vademecum, store: StoreName, file: Path, tally: Tally) -> None:
     try:
-        texts = Document.decode(file.read_bytes()).texts
+        data = file.read_bytes()
+        texts = Document.decode(data).texts
     except FileNotFoundError:
         return
     except OSError as error:
         tally.problem(file, 0, error.strerror or str(error))
         return
+    origin = Origin.import_(str(file), hashlib.sha256(data).hexdigest()[:16])
     imported, source = Imported(vm.db), f"hermes-{store}/{vm.actor.agent}/{vm.actor.user}"
     for number, text in enumerate(texts, 1):
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -81,7 +86,7 @@ def _take_entries(vm: Vademecum, store: StoreName, file: Path, tally: Tally) -> 
             continue
         try:
             if not tally.dry_run:
-                change = vm.memory.add(store, text, origin=Origin.import_(str(file)))
+                change = vm.memory.add(store, text, origin=origin)
                 imported.put(Item(source, digest, digest, vm.clock()))
                 tally.staged += change.outcome == "staged"
                 if change.outcome == "duplicate":
@@ -114,14 +119,20 @@ def _take_session(vm: Vademecum, state: HermesState, session: HermesSession, ids
     last, new = int(before.detail) if before else 0, 0
     rows = state.messages(session.id, last)
     calls = dict[str, tuple[str, dict[str, Any]]]()
+    trail = Trail(rules(vm))
+    if before is not None and not tally.dry_run:
+        trail.outside = outside_of(vm, _opened(vm, session, ids))
     while batch := list(itertools.islice(rows, BATCH)):
         messages = [made for row in batch for made in _messages(vm, session, row, calls)]
+        messages = [one if one.role == "user" else replace(one, origin=trail.of(one.origin)) for one in messages]
         if tally.dry_run:
             new += len(messages)
             continue
         with vm.db.atomic():
             if messages:
                 new += vm.history.record_many(_opened(vm, session, ids), messages)
+                if trail.outside is not None:
+                    taint(vm, _opened(vm, session, ids), trail.outside)
             imported.put(Item(source, session.id, "", vm.clock(), str(batch[-1].id)))
     tally.messages += new
     tally.sessions += new > 0
@@ -151,7 +162,7 @@ def _messages(
     if row.role == "tool":
         name, args = calls.pop(row.call, (row.tool, dict[str, Any]()))
         made = [{"name": name, "args": args}] if args else None
-        origin = Origin.tool(name or row.tool or "tool")
+        origin = tool_origin(name or row.tool or "tool", args, text)
         yield NewMessage("tool", shortened(text, RESULT_CHARS), origin, name or row.tool, made, time, source=source)
     elif row.role == "assistant":
         calls |= _calls(row.calls)

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.clients.transcript import Entry, Parser, Said, UnreadableLine, person_words
+from vademecum.clients.transcript import OWN_TOOLS, Entry, Parser, Said, UnreadableLine, person_words
+from vademecum.gate.trust import tool_origin
 from vademecum.ids import new_id
 from vademecum.model import Origin
 from vademecum.sessions.types import NewMessage
 from vademecum.store.imported import Imported, Item, recorded
 
 if TYPE_CHECKING:
+    from vademecum.agent.taint import Trail
     from vademecum.agent.vademecum import Vademecum
     from vademecum.sessions.types import SessionInfo
 
@@ -235,8 +237,14 @@ class Recorder:
         if first and state.title_rank < 0:
             from vademecum.agent.session import title_of  # once a conversation
 
-            self._set_title(title_of(first), 0, state)
-        return self.vm.history.record_many(session.id, [self._message(one, fallback) for one in fresh])
+            self._set_title(title_of(self.vm.redactor.clean(first)), 0, state)
+        from vademecum.agent.taint import Trail, outside_of, rules, taint
+
+        trail = Trail(rules(self.vm), outside_of(self.vm, session.id))
+        messages = [self._message(one, fallback, trail) for one in fresh]
+        if trail.outside is not None:
+            taint(self.vm, session.id, trail.outside)
+        return self.vm.history.record_many(session.id, messages)
 
     def _is_known_prompt(self, said: Said, state: _State) -> bool:
         if said.role != "user" or said.source.startswith("prompt:"):
@@ -247,16 +255,23 @@ class Recorder:
         state.lines = [*state.lines, mark][-REMEMBERED:]
         return False
 
-    def _message(self, said: Said, fallback: int) -> NewMessage:
+    def heard(self, tool: str, args: dict[str, Any]) -> None:
+        """A tool of the client has answered; its output may come with the transcript only later."""
+        if tool and not tool.startswith(OWN_TOOLS):
+            from vademecum.agent.taint import taint
+
+            session = self.session or self.open(reopen=False)
+            taint(self.vm, session.id, tool_origin(tool, args))
+
+    def _message(self, said: Said, fallback: int, trail: Trail) -> NewMessage:
         time = fallback if said.time is None else said.time
         match said.role:
             case "user":
                 origin = Origin.user(self.vm.actor.user)
             case "assistant":
-                origin = Origin.assistant()
+                origin = trail.of(Origin.assistant())
             case "tool":
-                url = said.args.get("url")
-                origin = Origin.tool(said.tool, url if isinstance(url, str) else None)
+                origin = trail.of(tool_origin(said.tool, said.args, said.text))
                 calls = [{"name": said.tool, "args": said.args}] if said.args else None
                 return NewMessage("tool", said.text, origin, said.tool, calls, time, source=said.source)
         return NewMessage(said.role, said.text, origin, time=time, source=said.source)
@@ -275,7 +290,8 @@ class Recorder:
         return msgspec.json.decode(item.detail, type=_State), item.sha256
 
     def _save(self, state: _State, tail: str) -> None:
-        detail = msgspec.json.encode(state).decode()
+        clean = {call: self.vm.redactor.value(about) for call, about in state.calls.items()}
+        detail = msgspec.json.encode(msgspec.structs.replace(state, calls=clean)).decode()
         self._imported.put(Item(self._source, self.conversation, tail, self.vm.clock(), detail))
 
 

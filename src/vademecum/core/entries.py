@@ -182,6 +182,17 @@ class Document:
         cores = (*self.cores[:index], self._stored(text), *self.cores[index + 1 :])
         return Document(self.encoding, self.bom, cores, self.gaps, self.tail, self.eol)
 
+    def inserted(self, index: int, text: str) -> Document:
+        """With the entry `text` before entry `index`, or after the last one."""
+        if index >= len(self.cores):
+            return self.added(text)
+        core = self._stored(text)
+        gaps = (*self.gaps[: index + 1], f"{self.eol}§{self.eol}", *self.gaps[index + 1 :])
+        if not (index or self.bom or gaps[0]) and core[0] in _MARKS:
+            gaps = (self.eol, *gaps[1:])
+        cores = (*self.cores[:index], core, *self.cores[index:])
+        return Document(self.encoding, self.bom, cores, gaps, self.tail, self.eol)
+
     def removed(self, index: int) -> Document:
         """Without entry `index` and the delimiter that it no longer needs."""
         cores = self.cores[:index] + self.cores[index + 1 :]

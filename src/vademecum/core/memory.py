@@ -18,7 +18,10 @@ from vademecum.clock import Clock, now_ms
 from vademecum.config import MemoryConfig
 from vademecum.core.disk import read_bytes
 from vademecum.core.entries import Document, join, preview, split
-from vademecum.core.plan import Operation, Plan
+from vademecum.core.held import held_entries
+from vademecum.core.plan import Operation, Plan, without_secrets
+from vademecum.core.stories import drift, known_stories, story_of
+from vademecum.core.undo import Drift, came_and_went, effect_of, plan_of_undo
 from vademecum.errors import (
     ConflictError,
     DisabledError,
@@ -28,7 +31,8 @@ from vademecum.errors import (
     UsageError,
 )
 from vademecum.files import LOCK_SECONDS, locked, write_atomic
-from vademecum.gate.candidate import Candidate, Finding, Proposal, Staged
+from vademecum.gate.audit import AuditEntry
+from vademecum.gate.candidate import Act, Candidate, Finding, Proposal, Staged
 from vademecum.gate.structure import neutralise
 from vademecum.home import AgentFolder
 from vademecum.model import Actor, Origin, StoreName
@@ -94,7 +98,10 @@ class _Writer:
     origin: Origin
     session: str | None = None
     unattended: bool = False
-    approved: bool = False
+    act: Act | None = None
+    redacted: Sequence[str] = ()
+    stories: tuple[EntryRecord, ...] = ()
+    """What the ledger keeps of the entries that come, when it is not that this writer wrote them now."""
 
 
 class CoreMemory:
@@ -115,7 +122,7 @@ class CoreMemory:
         self.actor = actor
         self.config = config
         self.gate = gate
-        self._ledger = ledger
+        self.ledger = ledger
         self.clock = clock
         self._lock_seconds = lock_seconds
         self._paths: dict[StoreName, Path] = {store: folder.store(store, actor.user) for store in STORES}
@@ -150,14 +157,15 @@ class CoreMemory:
 
     def shown(self, document: Document) -> tuple[str, ...]:
         """The entries as a model sees them: made inert, or why one is kept out of the prompt (not its text)."""
-        return tuple(self._shown(text) for text in document.texts)
+        held = held_entries(self)
+        return tuple(self._shown(text, held) for text in document.texts)
 
-    def _shown(self, text: str) -> str:
-        findings = self.gate.inspect(text)
+    def _shown(self, text: str, held: dict[str, Finding]) -> str:
+        findings = self._findings(text, held)
         if findings:
             rules = ", ".join(dict.fromkeys(finding.rule for finding in findings))
             return f"[entry blocked by rule {rules}; its text is kept in the file for a person to see]"
-        return neutralise(join([text]))
+        return neutralise(self.gate.redactor.clean(join([text])))
 
     def add(
         self,
@@ -219,25 +227,29 @@ class CoreMemory:
         if not operations:
             raise UsageError("There is nothing to do: no operation was given.", "Give at least one operation.")
         self._check_writable(store)
+        clean, kinds = without_secrets(self.gate.redactor, operations)
 
         def plan(document: Document) -> Plan:
             planned = Plan(document)
-            for operation in operations:
+            for operation in clean:
                 planned.carry_out(operation, store, self.shown)
             return planned
 
-        return self._commit(store, plan, _Writer(origin or Origin.assistant(), session, unattended))
+        by = self.gate.redactor.origin(origin or Origin.assistant())
+        return self._commit(store, plan, _Writer(by, session, unattended, redacted=kinds))
 
     def edit_text(self, store: StoreName) -> str:
         """The file's whole text, for an editor. Write it with `errors="surrogateescape"`, read it back likewise."""
         return self.load(store).text
 
     def save_text(self, store: StoreName, text: str, base_sha256: str, *, origin: Origin | None = None) -> Change:
-        """Make `text` the file's text, to the byte. `base_sha256` is `sha256_of(edit_text(store))` from before.
+        """Make `text` the file's text, to the byte but for secrets in new entries. `base_sha256` is
+        `sha256_of(edit_text(store))` from before.
 
         Raises ConflictError when the file changed meanwhile, and what `add` raises.
         """
         self._check_writable(store)
+        kinds: list[str] = []
 
         def plan(document: Document) -> Plan:
             if sha256_of(document.text) != base_sha256:
@@ -245,32 +257,28 @@ class CoreMemory:
                     f"{self.path(store)} changed while it was being edited. The newer file was kept.",
                     "Edit again, starting from what is there now.",
                 )
-            return Plan.rewritten(document, Document.parse(text, document.encoding))
+            after = Document.parse(text, document.encoding)
+            for index, entry in enumerate(after.texts):
+                redacted = self.gate.redactor.redact(entry) if entry not in document.texts else None
+                if redacted is not None and redacted.kinds:
+                    after = after.replaced(index, redacted.text)
+                    kinds.extend(redacted.kinds)
+            return Plan.rewritten(document, after)
 
-        return self._commit(store, plan, _Writer(origin or Origin.person()))
+        return self._commit(store, plan, _Writer(origin or Origin.person(), redacted=kinds))
 
     def carry_out(self, proposal: Proposal) -> str:
         """Write what a person approved, for the user it was proposed for; one line that says what was done.
 
         Raises ConflictError when an entry that it replaces or removes is no longer there, and what `add` raises.
         """
-        store: StoreName = "user" if proposal.target == "user" else "memory"
-        mine = self
-        if proposal.actor != self.actor:
-            mine = CoreMemory(
-                self.folder,
-                proposal.actor,
-                self.config,
-                self.gate,
-                self._ledger,
-                clock=self.clock,
-                lock_seconds=self._lock_seconds,
-            )
+        store, mine = self._meant(proposal)
         mine._check_writable(store)
         old, new = split(proposal.before), split(proposal.text)
 
         def plan(document: Document) -> Plan:
-            missing = [text for text in old if text not in document.texts]
+            there = self._by_clean_text(document)
+            missing = [text for text in old if text not in there]
             if missing:
                 raise ConflictError(
                     f"The entry {preview(missing[0])!r} is no longer in {store!r}. Nothing was written.",
@@ -278,14 +286,71 @@ class CoreMemory:
                 )
             planned = Plan(document)
             for before, after in zip(old, new, strict=False):
-                planned.replace(before, after)
+                planned.replace(there[before], after)
             for text in old[len(new) :]:
-                planned.remove(text)
+                planned.remove(there[text])
             for text in new[len(old) :]:
                 planned.add(text)
             return planned
 
-        return mine._commit(store, plan, _Writer(proposal.origin, proposal.session, approved=True)).message
+        act = Act("approved", proposal.decision, proposal.id)
+        return mine._commit(store, plan, _Writer(proposal.origin, proposal.session, act=act)).message
+
+    def revert(self, entry: AuditEntry, by: Origin) -> str:
+        """Take back what row `entry` of the history did, for the user it was done for; says what was done.
+
+        What comes back keeps its own origin. Raises ConflictError when what the row wrote is no longer there,
+        RefusedError when a text was erased, and what `add` raises.
+        """
+        store, mine = self._meant(entry)
+        mine._check_writable(store)
+        found = [story_of(mine, store, sha256, removed=True) for _, sha256 in came_and_went(entry.places)[1]]
+        stories = tuple(story for story in found if story is not None)
+        act = Act("undone", str(by), entry.proposal, f"undoes {entry.n}")
+        origins = [Origin.parse(story.origin) for story in stories] or [entry.origin]
+        writer = _Writer(origins[0].joined(*origins[1:]), entry.session, act=act, stories=stories)
+        return mine._commit(store, lambda document: plan_of_undo(document, entry, self.gate.audit), writer).message
+
+    def erase(self, store: StoreName, texts: Sequence[str], origin: Origin, by: Origin) -> None:
+        """Take out these entries for good, as the person `by`; those that are gone already are passed over."""
+
+        def plan(document: Document) -> Plan:
+            planned = Plan(document)
+            for text in texts:
+                if text in planned.document.texts:
+                    planned.remove(text)
+            return planned
+
+        self._commit(store, plan, _Writer(origin, act=Act("forgotten", str(by))))
+        for copy in self.path(store).parent.glob("*.before-repair"):
+            if any(text in copy.read_bytes().decode("utf-8", "replace") for text in texts):
+                copy.unlink(missing_ok=True)
+
+    def drift(self) -> list[Drift]:
+        """Where the files are not as the history left them: edited by hand, or a write that never happened."""
+        return [found for store in STORES if (found := drift(self, store)) is not None]
+
+    def current(self, proposal: Proposal) -> str:
+        """Those of the entries that `proposal` replaces or removes which are still there, as the file joins them."""
+        store, mine = self._meant(proposal)
+        texts = mine._by_clean_text(mine.load(store))
+        return join(text for text in split(proposal.before) if text in texts)
+
+    def _by_clean_text(self, document: Document) -> dict[str, str]:
+        """The entries by what they are without secrets: a proposal never holds one."""
+        return {self.gate.redactor.clean(text): text for text in document.texts}
+
+    def _meant(self, proposal: Proposal | AuditEntry) -> tuple[StoreName, CoreMemory]:
+        """The store that it goes to, and the memory of the user for whom it was proposed."""
+        store: StoreName = "user" if proposal.target == "user" else "memory"
+        return store, self.of(proposal.actor.user)
+
+    def of(self, user: str) -> CoreMemory:
+        """The memory of the same agent for `user`."""
+        if user == self.actor.user:
+            return self
+        seconds, clock, actor = self._lock_seconds, self.clock, Actor(self.actor.agent, user)
+        return CoreMemory(self.folder, actor, self.config, self.gate, self.ledger, clock=clock, lock_seconds=seconds)
 
     def diagnose(self) -> list[Diagnosis]:
         """What is unusual in the files of both stores, and what `repair` can do about it."""
@@ -302,30 +367,22 @@ class CoreMemory:
 
         return repair_store(self, path, self._lock_seconds)
 
+    def _findings(self, text: str, held: dict[str, Finding]) -> tuple[Finding, ...]:
+        why = held.get(sha256_of(text)) if held else None
+        return self.gate.inspect(text) + (() if why is None else (why,))
+
     def _entries(self, store: StoreName, document: Document) -> tuple[Entry, ...]:
         texts = document.texts
         hashes = [sha256_of(text) for text in texts]
-        known = self._known(store, hashes)
-        return tuple(self._entry(text, known.get(sha256)) for text, sha256 in zip(texts, hashes, strict=True))
+        known, held = known_stories(self, store, hashes), held_entries(self)
+        return tuple(self._entry(text, known.get(sha256), held) for text, sha256 in zip(texts, hashes, strict=True))
 
-    def _entry(self, text: str, record: EntryRecord | None) -> Entry:
-        blocked = self.gate.inspect(text)
+    def _entry(self, text: str, record: EntryRecord | None, held: dict[str, Finding]) -> Entry:
+        blocked = self._findings(text, held)
         if record is None:
             return Entry(text, Origin.file(), None, None, None, blocked)
         origin = Origin.parse(record.origin)
         return Entry(text, origin, record.session, record.created_at, record.updated_at, blocked)
-
-    def _known(self, store: StoreName, hashes: Sequence[str]) -> dict[str, EntryRecord]:
-        """The entries' records; those that nobody wrote through us are first seen now."""
-        try:
-            known = self._ledger.known(self.actor, store)
-            fresh = [sha256 for sha256 in hashes if sha256 not in known]
-            if fresh:
-                self._ledger.seen(self.actor, store, fresh, self.clock())
-                known = self._ledger.known(self.actor, store)
-        except (StorageError, LockedError):
-            return {}  # the text is what counts; the view shows that the stories are missing
-        return known
 
     def _check_writable(self, store: StoreName) -> None:
         if not self.enabled(store):
@@ -345,19 +402,27 @@ class CoreMemory:
             if not changed and planned.document.text == before.text:
                 return self._change(store, planned, "duplicate", planned.message)
             self._check_room(store, before, planned.document)
-            if changed and not writer.approved:
-                decision = self.gate.admit(self._candidate(store, planned, writer))
+            candidate, told = self._candidate(store, planned, writer), ""
+            if writer.act or not changed:  # a person has decided, or only white space or the order is another
+                told = self.gate.intend(candidate, writer.act)
+            else:
+                decision = self.gate.admit(candidate)
                 if isinstance(decision, Staged):
                     message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
-                    return self._change(store, planned, "staged", message, proposal=decision.proposal.id)
+                    proposal = decision.proposal.id
+                    return self._change(store, planned, "staged", message, told=decision.note, proposal=proposal)
+                told = decision.note
+                if decision.text != candidate.text:
+                    planned = planned.reworded(split(decision.text))
             write_atomic(path, planned.document.encode())
-        return self._change(store, planned, "done", planned.message, told=self._tell_ledger(store, planned, writer))
+        told = self._tell_ledger(store, planned, writer) or told
+        return self._change(store, planned, "done", planned.message, told=told)
 
     def _candidate(self, store: StoreName, planned: Plan, writer: _Writer) -> Candidate:
         new, gone = planned.added, planned.removed
         return Candidate(
             tier="core",
-            action="replace" if new and gone else "add" if new else "remove",
+            action="add" if new and not gone else "remove" if gone and not new else "replace",
             target=store,
             text=join(new),
             origin=writer.origin,
@@ -365,6 +430,8 @@ class CoreMemory:
             before=join(gone),
             session=writer.session,
             unattended=writer.unattended,
+            redacted=tuple(writer.redacted),
+            effect=lambda text: effect_of(planned if text == join(new) else planned.reworded(split(text))),
         )
 
     def _check_room(self, store: StoreName, before: Document, after: Document) -> None:
@@ -382,7 +449,9 @@ class CoreMemory:
         removed, added = (tuple(map(sha256_of, texts)) for texts in (planned.removed, planned.added))
         change = EntryChange(removed, added, str(writer.origin), writer.session, self.clock())
         try:
-            self._ledger.wrote(self.actor, store, change)
+            self.ledger.wrote(self.actor, store, change)
+            if writer.stories:
+                self.ledger.put(self.actor, store, writer.stories)
         except (StorageError, LockedError) as error:
             return f"Its age and origin could not be recorded: {error.message}"
         return ""
@@ -401,7 +470,7 @@ class CoreMemory:
         used, limit = document.used, self.limit(store)
         notes = [_SAVED] if outcome == "done" else []
         notes += [told] if told else []
-        notes += planned.near_duplicates()
+        notes += planned.near_duplicates() if outcome != "staged" else []  # they quote what is not written yet
         if used >= self.config.consolidate_at * limit:
             notes.append(
                 f"The store is {used * 100 // limit}% full: time to consolidate. Merge related entries with replace, "
@@ -410,19 +479,6 @@ class CoreMemory:
         before, after = _joined(planned.removed), _joined(planned.added)
         count = len(document.cores)
         return Change(store, outcome, message, " ".join(notes), before, after, count, used, limit, proposal)
-
-
-class CoreTier:
-    """The core as the gate knows it: carries out approved changes of the stores."""
-
-    name = "core"
-
-    def __init__(self, memory: CoreMemory) -> None:
-        self._memory = memory
-
-    def apply(self, proposal: Proposal) -> str:
-        """See `Tier.apply`."""
-        return self._memory.carry_out(proposal)
 
 
 def sha256_of(text: str) -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vademecum.core.held import held_notes
+from vademecum.core.note_types import Note, NoteHead, link_of
 from vademecum.core.notes import NOTE_TYPES, NoteChange, Notes
-from vademecum.errors import UsageError, VademecumError
+from vademecum.errors import RefusedError, UsageError, VademecumError
 from vademecum.model import Origin, ToolSpec
 
 PAGE_CHARACTERS = 12_000
@@ -70,7 +72,8 @@ def note_tool(
 def _list(notes: Notes) -> dict[str, object]:
     results: list[dict[str, str]] = []
     left = PAGE_CHARACTERS
-    heads = notes.list()
+    held = held_notes(notes)
+    heads = [head for head in notes.list() if not _is_held(head, held)]
     for head in heads:
         row = {"name": head.name, "file": head.slug, "type": head.type, "description": head.description}
         left -= sum(map(len, row.values()))
@@ -83,8 +86,14 @@ def _list(notes: Notes) -> dict[str, object]:
     return answer
 
 
+def _is_held(note: Note | NoteHead, held: Mapping[str, object]) -> bool:
+    return bool(held) and link_of(note.slug, skill=note.skill) in held
+
+
 def _read(notes: Notes, name: str, offset: object) -> dict[str, object]:
     note = notes.read(name)
+    if _is_held(note, held_notes(notes)):
+        raise RefusedError(f"The note {note.slug!r} is in quarantine; only a person can look at it.", "Go on without.")
     start = max(0, offset) if isinstance(offset, int) else 0
     content = note.body[start : start + PAGE_CHARACTERS]
     answer: dict[str, object] = {

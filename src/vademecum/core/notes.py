@@ -8,16 +8,18 @@ disk might take for one are refused instead of overwritten.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from vademecum.clock import Clock, iso, now_ms
 from vademecum.config import MemoryConfig
 from vademecum.core.disk import read_bytes, to_bytes, to_text, visible
 from vademecum.core.frontmatter import FrontMatter, one_line, scalar
 from vademecum.core.index import Index, index_line
+from vademecum.core.note_history import NoteLog, state_of
+from vademecum.core.note_types import NOTE_TYPES, Note, NoteChange, NoteHead, Place
 from vademecum.core.slugs import check_slug, same, slug_of
 from vademecum.errors import (
     BlockedError,
@@ -29,58 +31,18 @@ from vademecum.errors import (
     UsageError,
 )
 from vademecum.files import LOCK_SECONDS, locked, write_atomic
-from vademecum.gate.candidate import Action, Candidate, Proposal, Staged
+from vademecum.gate.audit import AuditEntry
+from vademecum.gate.candidate import Accepted, Act, Action, Candidate, Effect, Proposal, Staged
 from vademecum.home import AgentFolder
 from vademecum.model import Actor, Origin
+from vademecum.store.erasure import MARK
 
 if TYPE_CHECKING:
     from vademecum.core.repair import Diagnosis
+    from vademecum.core.undo import Drift
     from vademecum.gate.door import Gate
 
-NoteType = Literal["user", "feedback", "project", "reference"]
-NOTE_TYPES: tuple[str, ...] = get_args(NoteType)
-
 _SAVED = "It is on disk and complete: do not repeat this call."
-
-
-@dataclass(frozen=True, slots=True)
-class NoteHead:
-    """What the index knows of a note or skill. `problem` says why its front matter could not be used."""
-
-    slug: str
-    name: str
-    description: str
-    type: str
-    skill: bool = False
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A whole note: `body` is what follows the front matter, or the whole text when that cannot be read."""
-
-    slug: str
-    name: str
-    description: str
-    type: str
-    body: str
-    text: str
-    path: Path
-    skill: bool = False
-    problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NoteChange:
-    """What a write did. `before` and `after` are the file's whole text, empty when there was or is none."""
-
-    slug: str
-    outcome: Literal["done", "duplicate", "staged"]
-    message: str
-    note: str
-    before: str
-    after: str
-    proposal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +50,8 @@ class _Writer:
     origin: Origin
     session: str | None = None
     unattended: bool = False
-    approved: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a note or skill is: its file, the index's link to it, and the tier that it belongs to."""
-
-    slug: str
-    skill: bool
-    path: Path
-
-    @property
-    def link(self) -> str:
-        """Relative to the folder of the notes."""
-        return f"../skills/{self.slug}/SKILL.md" if self.skill else f"{self.slug}.md"
-
-    @property
-    def what(self) -> str:
-        """`note` or `skill`, for messages."""
-        return "skill" if self.skill else "note"
+    act: Act | None = None
+    redacted: tuple[str, ...] = ()
 
 
 class Notes:
@@ -128,6 +72,7 @@ class Notes:
         self.config = config
         self.gate = gate
         self._clock = clock
+        self._log = NoteLog(gate.audit, actor, lambda place: place.link in self.index().paths)
         self._lock_seconds = lock_seconds
 
     def list(self) -> tuple[NoteHead, ...]:
@@ -158,7 +103,8 @@ class Notes:
             raise UsageError(
                 f"{type!r} is not a type of note. Nothing was written.", f"Use one of {', '.join(NOTE_TYPES)}."
             )
-        writer = _Writer(origin or Origin.assistant(), session, unattended)
+        (name, description, body), kinds = self._clean(name, description, body)
+        writer = _Writer(origin or Origin.assistant(), session, unattended, redacted=kinds)
         with self._locked():
             place = self._place_for(name, skill=False)
             return self._write(place, self._composed(place, name, description, body, type), writer)
@@ -174,7 +120,8 @@ class Notes:
         unattended: bool = False,
     ) -> NoteChange:
         """Propose (or, as a person, write) the skill `name`. Raises as `write`."""
-        writer = _Writer(origin or Origin.assistant(), session, unattended)
+        (name, description, body), kinds = self._clean(name, description, body)
+        writer = _Writer(origin or Origin.assistant(), session, unattended, redacted=kinds)
         with self._locked():
             place = self._place_for(name, skill=True)
             return self._write(place, self._composed(place, name, description, body, ""), writer)
@@ -185,6 +132,11 @@ class Notes:
         """Remove the note or skill, and its line of the index. Raises NotFoundError, and what `write` raises."""
         with self._locked():
             return self._remove(self._find(slug), _Writer(origin or Origin.assistant(), session, unattended))
+
+    def _clean(self, *texts: str) -> tuple[list[str], tuple[str, ...]]:
+        """The texts without secrets, before a name becomes a file's and a mark has to be quoted in front matter."""
+        found = [self.gate.redactor.redact(text) for text in texts]
+        return [one.text for one in found], tuple(kind for one in found for kind in one.kinds)
 
     def index_text(self) -> str:
         """The index as it stands in the prompt, before anything in it is made inert. Raises UnreadableError."""
@@ -198,9 +150,9 @@ class Notes:
         """Write or remove what a person approved; says what was done. Raises ConflictError when it changed since."""
         slug = check_slug(proposal.target)
         place = Place(slug, skill, self._path(slug, skill=skill))
-        writer = _Writer(proposal.origin, proposal.session, approved=True)
+        writer = _Writer(proposal.origin, proposal.session, act=Act("approved", proposal.decision, proposal.id))
         with self._locked():
-            if _plain(self._raw(place) or "") != proposal.before:
+            if self._now(place) != proposal.before:
                 raise ConflictError(
                     f"The {place.what} {slug!r} changed since this was proposed. The newer text was kept.",
                     "Reject this proposal; a new one can be made from what is there now.",
@@ -208,6 +160,55 @@ class Notes:
             if proposal.action == "remove":
                 return self._remove(place, writer).message
             return self._write(place, FrontMatter.parse(proposal.text), writer).message
+
+    def revert(self, entry: AuditEntry, by: Origin) -> str:
+        """Bring back the file as it was before row `entry` of the history; says what was done.
+
+        Raises ConflictError when the file is no longer as that row left it, RefusedError when its text was erased.
+        """
+        slug, skill = check_slug(entry.target), entry.tier == "skills"
+        place = Place(slug, skill, self._path(slug, skill=skill))
+        act = Act("undone", str(by), entry.proposal, f"undoes {entry.n}")
+        with self._locked():
+            before = self._log.text_before(entry, place, self._raw(place))
+            writer = _Writer(self._log.origin_before(entry), entry.session, act=act)
+            done = self._remove(place, writer) if before is None else self._write(place, before, writer)
+        return f"Row {entry.n} was undone. {done.message}"
+
+    def text_of(self, place: Place) -> str:
+        """The text of a file, empty when it is gone."""
+        return _plain(self._raw(place) or "")
+
+    def erase(self, slug: str, texts: Sequence[str] | None, origin: Origin, by: Origin, *, skill: bool) -> None:
+        """Erase a note or skill for good, or cut `texts` out of it, as the person `by`; nothing when it is gone."""
+        place = Place(slug, skill, self._path(slug, skill=skill))
+        writer = _Writer(origin, act=Act("forgotten", str(by)))
+        with self._locked():
+            raw = self._raw(place)
+            if raw is None:
+                return
+            if texts is None:
+                self._remove(place, writer)
+                return
+            for text in texts:
+                raw = raw.replace(text, MARK)
+            self._write(place, FrontMatter.parse(raw), writer)
+
+    def drift(self) -> list[Drift]:
+        """Where the files are not as the history left them: edited by hand, or a write that never happened."""
+        return self._log.drift(
+            [(place, self._raw(place)) for place in self.places()],
+            lambda slug, skill: Place(slug, skill, self._path(slug, skill=skill)),
+        )
+
+    def current(self, proposal: Proposal, *, skill: bool) -> str:
+        """The text of the file that `proposal` is for, empty when there is none."""
+        slug = check_slug(proposal.target)
+        return self._now(Place(slug, skill, self._path(slug, skill=skill)))
+
+    def _now(self, place: Place) -> str:
+        """The file's text without secrets, which no proposal holds."""
+        return self.gate.redactor.clean(_plain(self._raw(place) or ""))
 
     def diagnose(self) -> tuple[Diagnosis, ...]:
         """What is unusual in the notes, the skills and their index."""
@@ -273,6 +274,7 @@ class Notes:
         )
 
     def _find(self, slug: str) -> Place:
+        slug = self.gate.redactor.clean(slug)
         wanted = check_slug(slug)
         places = list(self.places())
         for equal in (str.__eq__, same):
@@ -342,25 +344,37 @@ class Notes:
         changed = index.with_line(place.link, self._line(place, _head_of(place, after)), self._line_now(place))
         self._check_room(index, changed)
         action: Action = "add" if before is None else "replace"
-        staged = self._admit(place, action, after.text, before or "", writer)
-        if staged is not None:
-            return staged
-        today = iso(self._clock())[:10]
-        if not writer.approved and (before is None or after.get("updated")):  # an approved text is written as shown
-            after = after.with_literal("created" if before is None else "updated", today)
-        bom = "\ufeff" if before and before.startswith("\ufeff") and not after.text.startswith("\ufeff") else ""
-        write_atomic(place.path, to_bytes(bom + after.text))
+
+        def final(text: str) -> FrontMatter:
+            return self._final(before, after if text == _plain(after.text) else FrontMatter.parse(text), writer)
+
+        admitted = self._admit(place, action, after.text, before, writer, final=lambda text: final(text).text)
+        if isinstance(admitted, NoteChange):
+            return admitted
+        written = final(admitted.text)
+        changed = index.with_line(place.link, self._line(place, _head_of(place, written)), self._line_now(place))
+        write_atomic(place.path, to_bytes(written.text))
         if changed != index:
             write_atomic(self.folder.index, to_bytes(changed.text))
         message = f"The {place.what} {place.slug!r} was {'written' if before is None else 'rewritten'}."
-        note = " ".join([_SAVED, *self._fullness(changed)])
-        return NoteChange(place.slug, "done", message, note, visible(before or ""), visible(after.text))
+        note = " ".join([_SAVED, *([admitted.note] if admitted.note else []), *self._fullness(changed)])
+        shown = visible(written.text.removeprefix("\ufeff"))
+        return NoteChange(place.slug, "done", message, note, visible(before or ""), shown)
+
+    def _final(self, before: str | None, after: FrontMatter, writer: _Writer) -> FrontMatter:
+        """The file as it is written: dated, unless a person has seen the text, and with the byte order mark it had."""
+        if writer.act is None and (before is None or after.get("updated")):
+            after = after.with_literal("created" if before is None else "updated", iso(self._clock())[:10])
+        undone = writer.act is not None and writer.act.decision == "undone"
+        if before and before.startswith("\ufeff") and not after.text.startswith("\ufeff") and not undone:
+            after = FrontMatter.parse("\ufeff" + after.text)
+        return after
 
     def _remove(self, place: Place, writer: _Writer) -> NoteChange:
         before = self._raw(place) or ""
-        staged = self._admit(place, "remove", "", before, writer)
-        if staged is not None:
-            return staged
+        admitted = self._admit(place, "remove", "", before, writer, final=None)
+        if isinstance(admitted, NoteChange):
+            return admitted
         index = self.index()
         changed = index.without(place.link)
         if changed != index:  # first, so that a crash in between leaves a note without a line and no line without one
@@ -375,25 +389,44 @@ class Notes:
             place.path.parent.rmdir()
         return NoteChange(place.slug, "done", f"The {place.what} {place.slug!r} was removed.", _SAVED, before, "")
 
-    def _admit(self, place: Place, action: Action, text: str, before: str, writer: _Writer) -> NoteChange | None:
-        if writer.approved:
-            return None
+    def _admit(
+        self,
+        place: Place,
+        action: Action,
+        text: str,
+        before: str | None,
+        writer: _Writer,
+        *,
+        final: Callable[[str], str] | None,
+    ) -> Accepted | NoteChange:
+        """The gate's answer, once it is in the history; `final` gives the file's text for the one that it lets in."""
+        self._log.record_hand_edit(place, before)
+
+        def effect(text: str) -> Effect:
+            after = None if final is None else final(text)
+            return Effect(before or "", after or "", "", state_of(before), state_of(after))
+
         candidate = Candidate(
-            tier="skills" if place.skill else "notes",
+            tier=place.tier,
             action=action,
             target=place.slug,
             text=_plain(text),
             origin=writer.origin,
             actor=self.actor,
-            before=_plain(before),
+            before=_plain(before or ""),
             session=writer.session,
             unattended=writer.unattended,
+            redacted=writer.redacted,
+            effect=effect,
         )
+        if writer.act is not None:
+            return Accepted(candidate.text, note=self.gate.intend(candidate, writer.act))
         decision = self.gate.admit(candidate)
         if not isinstance(decision, Staged):
-            return None
+            return decision
         message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
-        return NoteChange(place.slug, "staged", message, "", visible(before), visible(text), decision.proposal.id)
+        shown, note = visible(decision.proposal.text), decision.note
+        return NoteChange(place.slug, "staged", message, note, visible(before or ""), shown, decision.proposal.id)
 
     def _line(self, place: Place, head: NoteHead) -> str:
         return index_line(head.name, place.link, head.description)
@@ -417,32 +450,6 @@ class Notes:
         if index.used >= self.config.consolidate_at * self.config.index_char_limit:
             percent = index.used * 100 // self.config.index_char_limit
             yield f"The index of notes is {percent}% full: time to merge or remove notes."
-
-
-class NotesTier:
-    """The notes as the gate knows them."""
-
-    name = "notes"
-
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-
-    def apply(self, proposal: Proposal) -> str:
-        """See `Tier.apply`."""
-        return self._notes.carry_out(proposal, skill=False)
-
-
-class SkillsTier:
-    """The skills as the gate knows them: an approved one is a file, and stands in the index."""
-
-    name = "skills"
-
-    def __init__(self, notes: Notes) -> None:
-        self._notes = notes
-
-    def apply(self, proposal: Proposal) -> str:
-        """See `Tier.apply`."""
-        return self._notes.carry_out(proposal, skill=True)
 
 
 def _head_of(place: Place, parts: FrontMatter) -> NoteHead:

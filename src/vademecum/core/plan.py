@@ -14,6 +14,7 @@ from typing import Literal, assert_never
 
 from vademecum.core.entries import Document, clean, near_key, preview
 from vademecum.errors import AmbiguousError, BlockedError, NotFoundError, UsageError
+from vademecum.gate.redactor import Redactor
 
 Shown = Callable[[Document], Sequence[str]]
 
@@ -25,6 +26,20 @@ class Operation:
     action: Literal["add", "replace", "remove"]
     content: str = ""
     old_text: str = ""
+
+
+def without_secrets(redactor: Redactor, operations: Sequence[Operation]) -> tuple[list[Operation], tuple[str, ...]]:
+    """The operations as they may be kept, and the kinds of secrets that were replaced in their contents.
+
+    An entry is also found by a text with a secret in it: the prompt shows the mark as well.
+    """
+    kinds: list[str] = []
+    clean: list[Operation] = []
+    for operation in operations:
+        content = redactor.redact(operation.content)
+        kinds += content.kinds
+        clean.append(Operation(operation.action, content.text, redactor.clean(operation.old_text)))
+    return clean, tuple(kinds)
 
 
 def entry_text(text: str) -> str:
@@ -89,13 +104,26 @@ class Plan:
         self._steps: list[str] = []
 
     @staticmethod
-    def rewritten(base: Document, after: Document) -> Plan:
-        """The plan that makes `after` of `base`, as a person's editor did."""
+    def rewritten(base: Document, after: Document, step: str = "") -> Plan:
+        """The plan that makes `after` of `base`, as a person's editor did; `step` is what to say of it."""
         plan = Plan(base)
         plan.document = after
         had, has = Counter(base.texts), Counter(after.texts)
         plan._gone, plan._new = list((had - has).elements()), list((has - had).elements())
-        plan._steps = [f"Saved: {len(plan._new)} entries are new or changed, {len(plan._gone)} are gone."]
+        plan._steps = [step or f"Saved: {len(plan._new)} entries are new or changed, {len(plan._gone)} are gone."]
+        return plan
+
+    def reworded(self, texts: Sequence[str]) -> Plan:
+        """The same plan with `texts` as the entries that come, in the order of `added` (secrets were redacted)."""
+        words = dict(zip(self.added, texts, strict=True))
+        plan = Plan(self.base)
+        plan.document = self.document
+        for old, text in words.items():
+            if old != text:
+                plan.document = plan.document.replaced(plan.document.texts.index(old), text)
+        plan._pairs = [(before, words[after]) for before, after in self._pairs]
+        plan._gone, plan._steps = self._gone, self._steps
+        plan._new = [words[text] for text in self._new]
         return plan
 
     @property

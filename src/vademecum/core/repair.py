@@ -6,6 +6,7 @@ word in its order, keeps the bytes from before in a file beside, and is one atom
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterator
@@ -16,9 +17,12 @@ from typing import TYPE_CHECKING
 from vademecum.core.disk import read_bytes, to_bytes
 from vademecum.core.entries import DELIMITER, Document, escape, preview, unescape
 from vademecum.core.memory import STORES
-from vademecum.errors import NotFoundError, UnreadableError
+from vademecum.core.plan import Plan
+from vademecum.core.undo import effect_of
+from vademecum.errors import LockedError, NotFoundError, StorageError, UnreadableError
 from vademecum.files import locked, write_atomic
-from vademecum.model import StoreName
+from vademecum.gate.audit import Event
+from vademecum.model import Origin, StoreName
 
 if TYPE_CHECKING:
     from vademecum.core.memory import CoreMemory
@@ -75,8 +79,31 @@ def repair_store(memory: CoreMemory, path: Path, lock_seconds: float) -> str:
             cores = [escape(block) for block in _blocks(unescape(cores[0]))]
         copy = path.with_name(f"{path.name}.{hashlib.sha256(data).hexdigest()[:8]}.before-repair")
         write_atomic(copy, data, mode=0o600)  # named by its content: repairing the same file again adds no second copy
-        write_atomic(path, DELIMITER.join(cores).encode())
+        text = DELIMITER.join(cores)
+        _record(memory, store, Plan.rewritten(document, Document.parse(text)))
+        write_atomic(path, text.encode())
     return f"{path.name}: put right ({'; '.join(seen)}). {len(cores)} entries; the file from before is {copy.name}."
+
+
+def _record(memory: CoreMemory, store: StoreName, plan: Plan) -> None:
+    """Put the repair into the history; a damaged database does not keep a file from being repaired."""
+    effect = effect_of(plan)
+    with contextlib.suppress(StorageError, LockedError):
+        event = Event(
+            decision="accepted",
+            tier="core",
+            action="replace",
+            target=store,
+            origin=Origin.file(),
+            actor=memory.actor,
+            before=effect.before,
+            after=effect.after,
+            rule="repair",
+            places=effect.places,
+            base=effect.base,
+            state=effect.state,
+        )
+        memory.gate.audit.record(event)
 
 
 def _leftovers(path: Path) -> list[Path]:

@@ -1,7 +1,8 @@
 """The frozen text that opens every prompt: identity, memory, user profile, index of notes.
 
 Idea: one text, made of sections in a fixed order, taken when a session opens and kept with it. Invariant: equal files
-give equal bytes; what cannot be read or must not be loaded is named in the text instead of being left out silently.
+give equal bytes; a secret that a person wrote into one is a mark here; what cannot be read or must not be loaded is
+named in the text instead of being left out silently.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from typing import Literal
 
 from vademecum.core.disk import read_bytes, to_text, visible
 from vademecum.core.entries import DELIMITER
+from vademecum.core.held import held_notes
+from vademecum.core.index import Index
 from vademecum.core.memory import STORES, CoreMemory
 from vademecum.core.notes import Notes
 from vademecum.errors import UnreadableError
+from vademecum.gate.redactor import Redactor
 from vademecum.gate.structure import neutralise
 from vademecum.home import AgentFolder
 from vademecum.model import StoreName
@@ -56,7 +60,7 @@ def identity(folder: AgentFolder) -> str:
 
 def take_snapshot(memory: CoreMemory, notes: Notes, folder: AgentFolder) -> Snapshot:
     """The snapshot of the files as they are now. An unreadable file becomes a line that says so."""
-    sections = [_identity(folder), *(_store(memory, store) for store in STORES), _index(notes)]
+    sections = [_identity(folder, memory.gate.redactor), *(_store(memory, store) for store in STORES), _index(notes)]
     kept = tuple(section for section in sections if section.text)
     text = "\n\n".join(section.text for section in kept)
     return Snapshot(text, hashlib.sha256(text.encode()).hexdigest(), memory.clock(), kept)
@@ -67,12 +71,12 @@ def sources_changed(memory: CoreMemory, notes: Notes, folder: AgentFolder, sha25
     return take_snapshot(memory, notes, folder).sha256 != sha256
 
 
-def _identity(folder: AgentFolder) -> Section:
+def _identity(folder: AgentFolder, redactor: Redactor) -> Section:
     try:
         text = identity(folder)
     except UnreadableError as error:
         return Section("identity", f"[SOUL.md could not be read: {error.message}]", error.message)
-    return Section("identity", text)
+    return Section("identity", redactor.clean(text))
 
 
 def _store(memory: CoreMemory, store: StoreName) -> Section:
@@ -101,13 +105,22 @@ def _index(notes: Notes) -> Section:
     if not index.used:
         return Section("notes", "")
     limit = notes.config.index_char_limit
-    lines = neutralise(visible(index.plain)).split("\n")
+    lines = neutralise(notes.gate.redactor.clean(visible(index.plain))).split("\n")
+    held = held_notes(notes)
+    named = [_linked(raw) for raw in visible(index.plain).split("\n")] if held else []
+    for number, path in enumerate(named[: len(lines)]):
+        if path in held:
+            lines[number] = "[line of a note that is in quarantine]"
     shown = "\n".join(_shown(notes, line) for line in lines)
     note = f"over its limit: {index.used:,} of {limit:,} characters" if index.used > limit else ""
     if index.used > _BEYOND * limit:
         shown = f"{shown[: _BEYOND * limit]}\n[more lines are in INDEX.md: it is far over its limit]"
     title = "NOTES (one fact each; read one with the `note` tool)"
     return Section("notes", _block(f"{title} {_usage(index.used, limit)}", shown), note)
+
+
+def _linked(line: str) -> str:
+    return next(iter(Index.parse(line).paths), "")
 
 
 def _shown(notes: Notes, line: str) -> str:

@@ -6,13 +6,14 @@ exact bytes that will be written, and their SHA-256.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 from vademecum.model import Actor, Origin
 
 Action = Literal["add", "replace", "remove"]
-Status = Literal["pending", "approved", "rejected"]
+Status = Literal["pending", "approved", "rejected", "expired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,37 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a write does to its target, as the audit log keeps it.
+
+    `before` and `after` are the texts that go and come; `places` says in the tier's own words where they stand; `base`
+    and `state` are the hash of the whole target before and after, by which a hand edit is told from an own write.
+    """
+
+    before: str
+    after: str
+    places: str = ""
+    base: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A write that a person set in motion and that is therefore not asked about again: how it is recorded."""
+
+    decision: Literal["approved", "undone", "forgotten"]
+    by: str
+    proposal: str | None = None
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A write that somebody wants.
 
     `target` names the place inside the tier (`memory`, `user`, a note's slug); `before` is the text that would be
     replaced or removed; `unattended` is true when no person takes part in the conversation (a background review).
+    `effect` tells what writing a text (the candidate's, or what is left of it) will do, for the audit log.
     """
 
     tier: str
@@ -42,11 +69,18 @@ class Candidate:
     session: str | None = None
     unattended: bool = False
     reason: str = ""
+    redacted: tuple[str, ...] = ()
+    """Kinds of secrets that were replaced in what it is made of."""
+    effect: Callable[[str], Effect] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A write that waits for a person: the exact text, where it goes, where it came from. Times in UTC ms."""
+    """A write that waits for a person: the exact text, where it goes, where it came from. Times in UTC ms.
+
+    `base` is the SHA-256 of `before`: what the write was proposed against. `source` names the tool and host, the
+    connector or the agent that it came from; `expires_at` is None when it waits for ever.
+    """
 
     id: str
     tier: str
@@ -64,20 +98,31 @@ class Proposal:
     status: Status
     decided_at: int | None
     decision: str
+    base: str = ""
+    source: str = ""
+    expires_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The write may happen now. `findings` are worth a word and did not stop it."""
+    """The write may happen now, with exactly `text` (secrets in it are redacted). `findings` did not stop it.
 
+    `rule` is what let it pass; `note` is what its author must be told.
+    """
+
+    text: str
     findings: tuple[Finding, ...] = ()
+    rule: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """The write waits for a person as `proposal`; nothing was written."""
+    """The write waits for a person as `proposal`; nothing was written. `note` is what its author must be told."""
 
     proposal: Proposal
+    rule: str = ""
+    note: str = ""
 
 
 Decision = Accepted | Staged

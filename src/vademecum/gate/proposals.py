@@ -1,7 +1,8 @@
 """Proposals as the gate and a person see them, within what one actor may see.
 
-Idea: the store's rows as typed values. Invariant: a proposal is bound to its bytes by the SHA-256 of its exact text;
-the owner sees all proposals of the agent, another user only the ones made in conversations of their own.
+Idea: the store's rows as typed values. Invariant: a proposal is bound to its bytes by the SHA-256 of its exact text
+and of what it would replace; what a person rejected does not come back in another spelling, and no source can fill the
+list. The owner sees all proposals of the agent, another user only the ones made in conversations of their own.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ from collections.abc import Sequence
 from typing import cast
 
 from vademecum.clock import Clock, now_ms
+from vademecum.config import GateConfig
 from vademecum.errors import ConflictError, NotFoundError, RefusedError
 from vademecum.gate.candidate import Action, Candidate, Finding, Proposal, Status
+from vademecum.gate.keys import key_of, sources_of
+from vademecum.gate.quarantine import Quarantine
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.store import Database
 from vademecum.store.proposals import ProposalRow, ProposalStore
+
+_DAY_MS = 86_400_000
 
 
 def sha256_of(text: str) -> str:
@@ -39,20 +45,37 @@ def load_findings(text: str) -> tuple[Finding, ...]:
 class Proposals:
     """The proposals that `actor` may see."""
 
-    def __init__(self, db: Database, actor: Actor, clock: Clock = now_ms) -> None:
+    def __init__(self, db: Database, actor: Actor, clock: Clock = now_ms, config: GateConfig | None = None) -> None:
         self.db = db
         self.actor = actor
         self._store = ProposalStore(db)
+        self._quarantine = Quarantine(db)
         self._clock = clock
+        self._config = config or GateConfig()
         self._user = None if actor.is_owner else actor.user
 
     def add(self, candidate: Candidate, findings: Sequence[Finding] = ()) -> Proposal:
         """Let `candidate` wait for a person; an equal one that already waits is returned instead.
 
-        Raises RefusedError when a person rejected the same write before, or when it cannot be stored as text.
+        Raises RefusedError when a person rejected what says the same before, when as many from the same source wait as
+        may, or when it cannot be stored as text.
         """
         _check_encodable(candidate)
-        row = ProposalRow(
+        row, now = self._row(candidate, findings), self._clock()
+        with self.db.atomic():
+            found = self._store.equal(row, now)
+            if found is not None:
+                return _proposal(found, now)
+            rejected = self._store.rejected(row)
+            if rejected is not None:
+                raise _rejected_before(rejected)
+            self._check_flood(row, now)
+            self._store.insert(row)
+        return _proposal(row, now)
+
+    def _row(self, candidate: Candidate, findings: Sequence[Finding]) -> ProposalRow:
+        now, days = self._clock(), self._config.proposal_days
+        return ProposalRow(
             id=new_id(),
             agent=candidate.actor.agent,
             user=candidate.actor.user,
@@ -66,30 +89,52 @@ class Proposals:
             findings=dump_findings(findings),
             reason=candidate.reason,
             session=candidate.session,
-            created_at=self._clock(),
+            created_at=now,
+            base=sha256_of(candidate.before),
+            key=key_of(candidate),
+            source=" ".join(sources_of(candidate.origin)),
+            expires_at=now + days * _DAY_MS if days else None,
         )
-        proposal = _proposal(self._store.add(row))
-        if proposal.status == "rejected":
-            why = f" ({proposal.decision})" if proposal.decision else ""
-            raise RefusedError(
-                f"A person rejected exactly this before{why}. Nothing was written or proposed again.",
-                "Do not propose it again; the person can still write it themselves.",
-            )
-        return proposal
+
+    def _check_flood(self, row: ProposalRow, now: int) -> None:
+        limit = self._config.proposals_per_source
+        for source in row.source.split():
+            waiting = self._store.waiting(row.agent, source, now)
+            if waiting >= limit:
+                error = RefusedError(
+                    f"{waiting} proposals from {source} wait for a person already, and no more than {limit} may. "
+                    "Nothing was written or proposed.",
+                    "Do not try again; tell the user that `vademecum review list` shows what waits.",
+                )
+                error.rule = "flood"
+                raise error
 
     def pending(self) -> list[Proposal]:
-        """What waits, oldest first."""
-        return [_proposal(row) for row in self._store.pending(self.actor.agent, self._user)]
+        """What waits, oldest first; without what has expired or came from what is in quarantine."""
+        now, check = self._clock(), self._quarantine.check(self.actor.agent)
+        waiting = [_proposal(row, now) for row in self._store.pending(self.actor.agent, self._user, now)]
+        return [one for one in waiting if not (check and check(one.origin, one.session, one.actor.user))]
+
+    def held(self, proposal: Proposal) -> str:
+        """Why `proposal` cannot be decided: it came from what is in quarantine. Empty when it did not."""
+        check = self._quarantine.check(self.actor.agent)
+        found = check(proposal.origin, proposal.session, proposal.actor.user) if check else None
+        return found.message if found else ""
+
+    def past(self, limit: int = 50) -> list[Proposal]:
+        """What was decided or has expired, newest first, at most `limit` of them."""
+        now = self._clock()
+        return [_proposal(row, now) for row in self._store.past(self.actor.agent, self._user, now, limit)]
 
     def get(self, id: str) -> Proposal:  # noqa: A002  the design's word
-        """The proposal `id`, pending or decided. Raises NotFoundError."""
+        """The proposal `id`, whether it waits, was decided or has expired. Raises NotFoundError."""
         row = self._store.get(self.actor.agent, self._user, id.strip().upper())
         if row is None:
             raise NotFoundError(f"There is no proposal {id!r}.", "`vademecum review list` shows the ones that wait.")
-        return _proposal(row)
+        return _proposal(row, self._clock())
 
     def set_status(self, id: str, status: Status, decision: str = "") -> Proposal:  # noqa: A002  the design's word
-        """Decide a pending proposal. Raises NotFoundError, or ConflictError when it was decided meanwhile."""
+        """Decide a proposal. Raises NotFoundError, or ConflictError when it was decided already."""
         proposal = self.get(id)
         if not self._store.decide(proposal.id, status, decision, self._clock()):
             raise already_decided(self.get(id))
@@ -104,6 +149,16 @@ def already_decided(proposal: Proposal) -> ConflictError:
     )
 
 
+def _rejected_before(row: ProposalRow) -> RefusedError:
+    why = f" ({row.decision})" if row.decision else ""
+    error = RefusedError(
+        f"A person rejected this before, to the letter or in other spelling{why}. Nothing was written or proposed.",
+        "Do not propose it again; the person can still write it themselves.",
+    )
+    error.rule = "rejected-before"
+    return error
+
+
 def _check_encodable(candidate: Candidate) -> None:
     try:
         for text in (candidate.text, candidate.before, candidate.target, candidate.reason):
@@ -115,7 +170,8 @@ def _check_encodable(candidate: Candidate) -> None:
         ) from error
 
 
-def _proposal(row: ProposalRow) -> Proposal:
+def _proposal(row: ProposalRow, now: int) -> Proposal:
+    expired = row.status == "pending" and row.expires_at is not None and row.expires_at <= now
     return Proposal(
         id=row.id,
         tier=row.tier,
@@ -130,7 +186,10 @@ def _proposal(row: ProposalRow) -> Proposal:
         reason=row.reason,
         session=row.session,
         created_at=row.created_at,
-        status=cast("Status", row.status),
+        status="expired" if expired else cast("Status", row.status),
         decided_at=row.decided_at,
         decision=row.decision,
+        base=row.base or sha256_of(row.before),
+        source=row.source,
+        expires_at=row.expires_at,
     )

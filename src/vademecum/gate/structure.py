@@ -2,13 +2,16 @@ r"""Text made inert for a prompt block: what could become structure gets one bac
 
 Idea: a line that would start a heading, fence, rule, role, header or delimiter gets the backslash that Markdown itself
 uses (`\# title`, `\System: ...`); a tag or a special token gets it inside its bracket (`<\system>`, `<\|im_start|>`),
-so that no tokenizer takes it for one. Invariant: idempotent, linear in time, and each character of the text survives;
-ordinary text (`#123`, `C#`, `a < b`, `<a@b>`, `git checkout <branch>`) comes back equal.
+so that no tokenizer takes it for one; an image (`!\[alt](url)`) or a link's definition (`[a]\: url`) gets it where it
+stops being one, for whoever draws it would load what it points to. `fenced` puts a text that came from elsewhere
+between two lines that it cannot contain. Invariant: idempotent, linear in time, and each character of the text
+survives; ordinary text (`#123`, `C#`, `a < b`, `<a@b>`, `git checkout <branch>`) comes back equal.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 
 # names that frames of prompts use; any other lone opening tag is a placeholder in somebody's notes
 _FRAME = re.compile(
@@ -18,9 +21,18 @@ _FRAME = re.compile(
 )
 _TAG = re.compile(
     r"<(?P<closing>/?)(?P<name>[A-Za-z][\w.-]*+(?::[\w.-]++)*+)(?=[\s/>]|\Z)(?P<attribute>\s++[\w:-]++\s*+=)?"
+    r"(?P<rest>[\s/]++[^\s/<>])?"
 )
+_LOADS = re.compile(
+    r"(?i)(?:applet|audio|base|body|button|embed|form|frame|iframe|image|img|input|link|meta|object|param|picture|script"
+    r"|source|style|svg|table|td|track|video)"
+)
+"""Tags that load or run something when they are drawn, with whatever attributes in whatever order."""
+_RUNS = re.compile(r"(?i)(?:script|style|svg|iframe|embed)")
 _CLOSED = re.compile(r"</([A-Za-z][\w.-]*+(?::[\w.-]++)*+)")
 _MARKUP = re.compile(r"<(?=!--|!\[|![A-Za-z]|\?[A-Za-z]|[|｜]\w)")
+_DEFINITION = re.compile(r"\[?(?:\\.|[^\[\]\\])*+\]:(?=\s*(?:\Z|<?\S*[:/&\\]))")
+"""A line that says where a link or an image leads: `[label]: url`, or the end of one whose label began above it."""
 _BRACKET_ROLE = re.compile(
     r"\[(?=/?(?:INST|SYS|SYSTEM|USER|ASSISTANT|HUMAN|DEVELOPER|TOOL|[A-Z]+_(?:CALLS?|TOOLS?|RESULTS?))\])"
 )
@@ -46,12 +58,28 @@ def neutralise(text: str) -> str:
         text = _MARKUP.sub(r"<\\", text)
         text = _TAG.sub(lambda tag: "<\\" + tag.group()[1:] if _is_frame(tag, closed) else tag.group(), text)
     if "[" in text:
-        text = _BRACKET_ROLE.sub(r"[\\", text)
+        text = _BRACKET_ROLE.sub(r"[\\", text).replace("![", "!\\[")
     return "".join([_inert(line) for line in text.splitlines(keepends=True)])
 
 
+def fenced(text: str, label: str) -> str:
+    """`text`, made inert, between two lines that name it `label` and that nothing in it can be taken for.
+
+    The lines carry a random word that `text` does not contain, so two calls differ: keep what was sent.
+    """
+    inside = neutralise(text)
+    word = secrets.token_hex(4)
+    while word in inside:
+        word = secrets.token_hex(16)
+    name = " ".join(re.sub(r"[<>\"\\]", "", label).split())
+    return f'<recalled-{word} from="{name}">\n{inside}\n</recalled-{word}>'
+
+
 def _is_frame(tag: re.Match[str], closed: frozenset[str]) -> bool:
-    return bool(tag["closing"] or tag["attribute"] or tag["name"] in closed or _FRAME.search(tag["name"]))
+    name = tag["name"]
+    if tag["closing"] or tag["attribute"] or name in closed or _FRAME.search(name):
+        return True
+    return bool(_RUNS.fullmatch(name) or (tag["rest"] and _LOADS.fullmatch(name)))
 
 
 def _inert(line: str) -> str:
@@ -61,6 +89,9 @@ def _inert(line: str) -> str:
     inner = _end(_CONTAINERS, line, begin)
     if _STARTS.match(line, inner) or _is_rule(line, inner):
         return f"{line[:inner]}\\{line[inner:]}"
+    definition = _DEFINITION.match(line, inner)
+    if definition is not None:
+        return f"{line[: definition.end() - 1]}\\{line[definition.end() - 1 :]}"
     if line[inner : inner + 1] == "<" and _TAG.match(line, inner):
         return f"{line[:inner]}<\\{line[inner + 1 :]}"
     return line

@@ -48,16 +48,24 @@ Handler = Callable[[dict[str, Any]], Outcome]
 class Queue:
     """The jobs of one home. Safe to use from several threads and processes at once.
 
-    `owner` names this worker in the leases; `lease_ms` is how long after a worker's death its job is taken over.
+    `owner` names this worker in the leases; `lease_ms` is how long after a worker's death its job is taken over;
+    `clean` takes secrets out of what is kept and logged about a job.
     """
 
     def __init__(
-        self, db: Database, clock: Clock = now_ms, owner: str | None = None, *, lease_ms: int = LEASE_MS
+        self,
+        db: Database,
+        clock: Clock = now_ms,
+        owner: str | None = None,
+        *,
+        lease_ms: int = LEASE_MS,
+        clean: Callable[[str], str] = str,
     ) -> None:
         self._db = db
         self._clock = clock
         self._owner = owner or f"{os.getpid()}-{new_id()}"
         self._lease_ms = lease_ms
+        self._clean = clean
 
     def add(
         self, kind: str, key: str, payload: Mapping[str, Any], *, due_at: int | None = None, once: bool = False
@@ -122,7 +130,7 @@ class Queue:
 
     def _failed(self, job: JobRow, error: Exception) -> None:
         ours = isinstance(error, VademecumError)
-        said = error.message if isinstance(error, VademecumError) else f"{type(error).__name__}: {error}"
+        said = self._clean(error.message if isinstance(error, VademecumError) else f"{type(error).__name__}: {error}")
         log.warning("job %s %s failed (attempt %d): %s", job.kind, job.key, job.attempts, said, exc_info=not ours)
         if job.attempts >= ATTEMPTS:
             self._finish(job, "failed", said)
@@ -134,7 +142,7 @@ class Queue:
         jobs.put_back(self._db, job.id, owner=self._owner, due_at=due_at, note=said, counts=True)
 
     def _finish(self, job: JobRow, state: str, note: str) -> None:
-        jobs.finish(self._db, job.id, owner=self._owner, state=state, note=note, now=self._clock())
+        jobs.finish(self._db, job.id, owner=self._owner, state=state, note=self._clean(note), now=self._clock())
 
     @contextlib.contextmanager
     def _kept(self, job: JobRow) -> Generator[None]:

@@ -2,7 +2,7 @@
 
 Idea: one object for one actor (an agent and its user); it opens, records, reads, deletes and searches. Invariant: an
 actor sees and changes its own sessions only, enforced in every SQL statement; what is recorded is searchable when the
-call returns; a message that was imported twice is stored once.
+call returns, and verbatim but for secrets; a message that was imported twice is stored once.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Any
 
 from vademecum.clock import Clock, now_ms
 from vademecum.errors import NotFoundError, UsageError
+from vademecum.gate.quarantine import Quarantine
+from vademecum.gate.redactor import KEY_NAME, Redactor
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
 from vademecum.sessions.indexing import index_text, searchable
 from vademecum.sessions.types import Message, NewMessage, Order, Role, SearchAnswer, SessionInfo
-from vademecum.store import Database, messages, sessions
+from vademecum.store import Database, messages, quarantine, sessions
 from vademecum.store.heartbeats import Heartbeats
 from vademecum.store.imported import Imported, recorded
 from vademecum.store.message_index import Filter
@@ -31,16 +33,21 @@ from vademecum.store.sessions import SessionRow
 BATCH = 2_000
 """Messages that `record_many` stores in one transaction; more are stored in several."""
 
+HELD = "[in quarantine: kept, and shown to no model; `vademecum release` gives it back]"
+"""What stands in the place of a message that is in quarantine."""
+
 ROLES: tuple[Role, ...] = ("user", "assistant", "tool", "system")
 
 
 class History:
     """The sessions of one actor. Thread-safe like its database."""
 
-    def __init__(self, db: Database, actor: Actor, clock: Clock = now_ms) -> None:
+    def __init__(self, db: Database, actor: Actor, clock: Clock = now_ms, redactor: Redactor | None = None) -> None:
         self._db = db
         self._actor = actor
         self._clock = clock
+        self._redactor = redactor or Redactor(db.path.with_name(KEY_NAME))
+        self._quarantine = Quarantine(db)
 
     # --- sessions
 
@@ -60,6 +67,8 @@ class History:
         An existing session is returned as it is: its snapshot, title and channel stay. `opened_at` is UTC ms.
         """
         at = self._clock() if opened_at is None else opened_at
+        key, title = None if key is None else self._redactor.clean(key), self._clean(title)
+        snapshot = None if snapshot is None else self._redactor.clean(snapshot)
         with self._db.atomic():
             found = sessions.by_key(self._db, self._actor, key) if key is not None else None
             if found is None and source:
@@ -70,8 +79,8 @@ class History:
                 n=0,
                 id=new_id(opened_at),
                 key=key,
-                title=well_formed(title),
-                channel=channel,
+                title=title,
+                channel=self._redactor.clean(channel),
                 source=source,
                 parent=parent,
                 opened_at=at,
@@ -92,7 +101,7 @@ class History:
 
     def by_key(self, key: str) -> SessionInfo | None:
         """The open session with that key."""
-        row = sessions.by_key(self._db, self._actor, key)
+        row = sessions.by_key(self._db, self._actor, self._redactor.clean(key))
         return None if row is None else self._info(row)
 
     def recent(self, limit: int = 20, *, before: int | None = None, channel: str | None = None) -> list[SessionInfo]:
@@ -102,14 +111,15 @@ class History:
 
     def set_title(self, session_id: str, title: str) -> None:
         """Name a session; titles are searched too."""
-        row = self._need(session_id)
+        row, title = self._need(session_id), self._clean(title)
         with self._db.atomic():
-            sessions.set_title(self._db, row.n, well_formed(title))
+            sessions.set_title(self._db, row.n, title)
             messages.index_title(self._db, row.n, index_text(self._actor, title) if title.strip() else "")
 
     def set_snapshot(self, session_id: str, snapshot: str) -> None:
         """Keep the frozen prompt of a session with it."""
-        sessions.set_snapshot(self._db, self._need(session_id).n, snapshot, _sha256(snapshot))
+        clean = self._redactor.clean(snapshot)
+        sessions.set_snapshot(self._db, self._need(session_id).n, clean, _sha256(clean))
 
     def end(self, session_id: str, reason: str = "closed") -> None:
         """End a session; its key is free for a new one. Ending it again keeps the first end, unless it was a guess."""
@@ -222,6 +232,7 @@ class History:
         only = Filter(role=role, channel=channel, since=since, until=until, session=within)
         from vademecum.sessions.finder import find  # a hook records at every prompt and never searches
 
+        query = self._redactor.clean(query)  # a mark is what was stored
         return find(self._db, self._actor, query, limit=limit, order=order, only=only)
 
     # --- inside
@@ -236,10 +247,12 @@ class History:
         return row
 
     def _info(self, row: SessionRow) -> SessionInfo:
+        check = self._quarantine.check(self._actor.agent)
+        held = check is not None and check(Origin.user(self._actor.user), row.id, self._actor.user) is not None
         return SessionInfo(
             id=row.id,
             key=row.key,
-            title=row.title,
+            title=HELD if held else row.title,
             channel=row.channel,
             source=row.source,
             parent=row.parent,
@@ -253,32 +266,58 @@ class History:
         )
 
     def _store(self, session: SessionRow, batch: Sequence[NewMessage]) -> list[int]:
-        rows = [self._new_row(session, message) for message in batch]
+        kinds: list[str] = []
+        rows = [self._new_row(session, message, kinds) for message in batch]
         with self._db.atomic():
             new = messages.insert(self._db, rows)
             if new:
                 sessions.touch(self._db, session.n, max(row.time for row in rows))
+            if new:
+                self._hold(new)
+            if new and kinds:
+                self._note_redaction(session, batch[0].origin, kinds)
         return new
 
-    def _new_row(self, session: SessionRow, message: NewMessage) -> NewRow:
+    def _hold(self, new: Sequence[int]) -> None:
+        """Keep what comes from a source in quarantine out of searches from the start."""
+        check = self._quarantine.check(self._actor.agent)
+        if check is not None:
+            for one in quarantine.of_messages(self._db, new):
+                if check(Origin.parse(one.origin), one.session, one.user):
+                    quarantine.hold(self._db, [one.id])
+
+    def _note_redaction(self, session: SessionRow, origin: Origin, kinds: Sequence[str]) -> None:
+        from vademecum.gate.audit import Audit, Event  # only when there was a secret
+
+        rule = " ".join(dict.fromkeys(f"secret:{kind}" for kind in kinds))
+        origin = self._redactor.origin(origin)
+        event = Event("redacted", "sessions", "add", session.id, origin, self._actor, rule=rule, session=session.id)
+        Audit(self._db, self._clock, redactor=self._redactor).record(event)
+
+    def _clean(self, text: str) -> str:
+        return self._redactor.clean(well_formed(text))
+
+    def _new_row(self, session: SessionRow, message: NewMessage, kinds: list[str]) -> NewRow:
         if message.role not in ROLES:
             raise UsageError(
                 f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(ROLES)}."
             )
-        content = well_formed(message.content)
-        calls = _json(message.calls)
+        said = self._redactor.redact(well_formed(message.content))
+        kinds += said.kinds
+        called = self._redactor.value(message.calls, kinds) if message.calls else None
+        calls = _json(called)
         return NewRow(
             session=session.n,
             time=self._clock() if message.time is None else message.time,
             role=message.role,
-            content=content,
-            tool=message.tool,
+            content=said.text,
+            tool=self._redactor.clean(message.tool) if message.tool else None,
             calls=None if calls is None else well_formed(calls),
-            origin=_printed(message.origin),
-            channel=message.channel or session.channel,
+            origin=_printed(self._redactor.origin(message.origin)),
+            channel=self._redactor.clean(message.channel) or session.channel,
             turn=message.turn,
             source=message.source,
-            indexed=index_text(self._actor, searchable(content, message.calls)),
+            indexed=index_text(self._actor, searchable(said.text, called)),
         )
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
@@ -312,14 +351,17 @@ def _sha256(text: str) -> str:
 
 
 def _message(row: MessageRow) -> Message:
+    calls: tuple[dict[str, Any], ...] = tuple(json.loads(row.calls)) if row.calls else ()
+    if row.held:
+        calls = tuple({key: call[key] for key in ("id", "name") if key in call} for call in calls)
     return Message(
         id=row.id,
         session_id=row.session_id,
         time=row.time,
         role=row.role,
-        content=row.content,
+        content=HELD if row.held else row.content,
         tool=row.tool,
-        calls=tuple(json.loads(row.calls)) if row.calls else (),
+        calls=calls,
         origin=Origin.parse(row.origin),
         channel=row.channel,
         turn=row.turn,

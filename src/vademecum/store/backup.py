@@ -96,9 +96,10 @@ def backup(home: Home, config: Config, target: Path | None = None, *, include_en
     """Write everything of `home`, and the files of adopted agents, into one zip.
 
     `target`: a file that does not exist yet, or a folder; default: a new file in `backups/`. `.env` (keys and tokens)
-    is left out unless asked for; so is a database that is damaged, and the report says it. Other processes may go on
-    working. What killed backups left beside the target or the home is removed. Raises NotFoundError when there is no
-    home, RefusedError when the target exists, StorageError when the disk refuses (no half archive remains).
+    and `secret.key` are left out unless asked for; so is a database that is damaged, and the report says it. Other
+    processes may go on working. What killed backups left beside the target or the home is removed. Raises NotFoundError
+    when there is no home, RefusedError when the target exists, StorageError when the disk refuses (no half archive
+    remains).
     """
     if not home.root.is_dir():
         raise NotFoundError(f"There is no home at {home.root}; nothing to back up.", "Check --home.")
@@ -281,7 +282,8 @@ def _sources(
     database = {home.database.with_name(home.database.name + end) for end in ("", "-wal", "-shm", "-journal")}
     if home.env.exists() and not include_env:
         left_out.append(".env (keys and tokens)")
-    for path in _files(home.root, skip={home.backups, own, *database, *(() if include_env else (home.env,))}):
+    private = () if include_env else (home.env, home.secret_key)
+    for path in _files(home.root, skip={home.backups, own, *database, *private}):
         yield path, f"home/{path.relative_to(home.root).as_posix()}"
     for name in config.agents:
         folder = home.agent(name, config)
@@ -447,6 +449,8 @@ def _settle(staging: Path, root: Path) -> tuple[str, ...]:
         shutil.rmtree(fresh / "adopted", ignore_errors=True)
         (staging / "adopted").rename(fresh / "adopted")
         notes.append(f"Agents that live in a folder of their own are in {root / 'adopted'}; copy back what you want.")
+    if (root / "secret.key").is_file() and not (fresh / "secret.key").exists():
+        shutil.copy2(root / "secret.key", fresh / "secret.key")
     old_env = root / ".env"
     if old_env.is_file() and not (fresh / ".env").exists():
         shutil.copy2(old_env, fresh / ".env")

@@ -7,7 +7,7 @@ from this table. Invariant: the files never depend on it; a missing row only mea
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from vademecum.model import OWNER, Actor, StoreName
 from vademecum.store.connection import Database
@@ -20,6 +20,7 @@ ON CONFLICT (agent, user, store, sha256)
 DO UPDATE SET origin = excluded.origin, session = excluded.session, updated_at = excluded.updated_at
 """
 _SEEN = "INSERT OR IGNORE INTO core_entries VALUES (?, ?, ?, ?, 'file', NULL, ?, ?)"
+_PUT = "INSERT OR REPLACE INTO core_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _FORGET = "DELETE FROM core_entries WHERE agent = ? AND user = ? AND store = ? AND sha256 = ?"
 _KNOWN = """
 SELECT sha256, origin, session, created_at, updated_at FROM core_entries WHERE agent = ? AND user = ? AND store = ?
@@ -61,6 +62,13 @@ class EntryLedger:
     def seen(self, actor: Actor, store: StoreName, sha256s: Iterable[str], at: int) -> None:
         """Entries found in the file at `at` (UTC ms) that no write of ours recorded: their origin is `file`."""
         self._db.executemany(_SEEN, [(*_scope(actor, store), sha256, at, at) for sha256 in sha256s])
+
+    def put(self, actor: Actor, store: StoreName, records: Iterable[EntryRecord], gone: Iterable[str] = ()) -> None:
+        """Set the records of entries whose story is known from elsewhere, and drop those of entries that are gone."""
+        scope = _scope(actor, store)
+        with self._db.atomic():
+            self._db.executemany(_PUT, [(*scope, *astuple(record)) for record in records])
+            self._db.executemany(_FORGET, [(*scope, sha256) for sha256 in gone])
 
     def wrote(self, actor: Actor, store: StoreName, change: EntryChange) -> None:
         """Bring the records in line with one write of the file. An entry that replaces another keeps its age."""

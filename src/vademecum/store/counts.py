@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vademecum.clock import now_ms
 from vademecum.store.connection import Database
 from vademecum.store.heartbeats import Heartbeat
 
@@ -35,8 +36,9 @@ class Counts:
 def read_counts(db: Database) -> Counts:
     """All numbers at this moment. Raises StorageError or LockedError."""
     sessions: dict[str, int] = dict(db.all("SELECT agent, count(*) FROM sessions GROUP BY agent"))
+    waits = "status = 'pending' AND (expires_at IS NULL OR expires_at > ?)"
     pending: dict[str, int] = dict(
-        db.all("SELECT agent, count(*) FROM proposals WHERE status = 'pending' GROUP BY agent")
+        db.all(f"SELECT agent, count(*) FROM proposals WHERE {waits} GROUP BY agent", (now_ms(),))
     )
     agents = sessions.keys() | pending.keys()
     return Counts(

@@ -83,7 +83,7 @@ class MessageIndex:
         self._db = db
         self._only = only
         self._owner = None if sessions.only_scope(db, actor) else owner_token(actor)
-        where = ["s.agent = :agent", "s.user = :user"]
+        where = ["s.agent = :agent", "s.user = :user", "m.held = 0"]
         self._values: dict[str, Value] = {"agent": actor.agent, "user": actor.user}
         for name, condition in (
             ("role", "m.role = :role"),
@@ -237,11 +237,11 @@ class MessageIndex:
     def neighbours(self, session: int, message: int, before: int, after: int) -> list[tuple[int, int, str]]:
         """Up to so many messages before and after one, in its session, as `(distance, id, content)`."""
         earlier = self._db.all(
-            "SELECT id, content FROM messages WHERE session = ? AND id < ? ORDER BY id DESC LIMIT ?",
+            "SELECT id, content FROM messages WHERE session = ? AND id < ? AND held = 0 ORDER BY id DESC LIMIT ?",
             (session, message, before),
         )
         later = self._db.all(
-            "SELECT id, content FROM messages WHERE session = ? AND id > ? ORDER BY id LIMIT ?",
+            "SELECT id, content FROM messages WHERE session = ? AND id > ? AND held = 0 ORDER BY id LIMIT ?",
             (session, message, after),
         )
         return [

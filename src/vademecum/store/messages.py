@@ -17,7 +17,7 @@ from vademecum.errors import LockedError
 from vademecum.model import Actor
 from vademecum.store.connection import Database, translated
 
-_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn"
+_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn, m.held"
 _JOIN = "messages m JOIN sessions s ON s.n = m.session"
 _OWN = "s.agent = :agent AND s.user = :user"
 
@@ -36,6 +36,8 @@ class MessageRow:
     origin: str
     channel: str
     turn: str | None
+    held: int
+    """1: in quarantine."""
 
 
 @dataclass(frozen=True, slots=True)

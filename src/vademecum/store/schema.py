@@ -154,10 +154,76 @@ CREATE TABLE imported (
 ) STRICT, WITHOUT ROWID;
 """
 
+_AUDIT = """
+CREATE TABLE audit (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  decision TEXT NOT NULL,
+  tier TEXT NOT NULL,
+  action TEXT NOT NULL,
+  target TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  "by" TEXT NOT NULL DEFAULT '',
+  rule TEXT NOT NULL DEFAULT '',
+  session TEXT,
+  proposal TEXT,
+  before_sha256 TEXT NOT NULL DEFAULT '',
+  after_sha256 TEXT NOT NULL DEFAULT '',
+  places TEXT NOT NULL DEFAULT '',
+  base TEXT NOT NULL DEFAULT '',
+  state TEXT NOT NULL DEFAULT '',
+  previous TEXT NOT NULL,
+  hash TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_target ON audit (tier, target);
+CREATE TABLE contents (
+  sha256 TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+_PROPOSALS_2 = """
+ALTER TABLE proposals ADD COLUMN key TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposals ADD COLUMN source TEXT NOT NULL DEFAULT '';
+ALTER TABLE proposals ADD COLUMN expires_at INTEGER;
+CREATE INDEX proposals_key ON proposals (agent, user, key);
+"""
+
+_TAINT = """
+ALTER TABLE sessions ADD COLUMN outside TEXT NOT NULL DEFAULT '';
+"""
+
+_QUARANTINE = """
+CREATE TABLE quarantine (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  agent TEXT NOT NULL,
+  action TEXT NOT NULL,
+  selector TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX quarantine_agent ON quarantine (agent, selector, n);
+CREATE TABLE erasures (
+  n INTEGER PRIMARY KEY,
+  agent TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+ALTER TABLE messages ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN retaken_at INTEGER;
+CREATE INDEX messages_held ON messages (session) WHERE held = 1;
+CREATE INDEX messages_origin ON messages (origin, session) WHERE origin <> 'assistant' AND origin <> 'user:owner';
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
     ("gate", _GATE),
     ("jobs", _JOBS),
     ("surfaces", _SURFACES),
+    ("audit", _AUDIT),
+    ("proposals_2", _PROPOSALS_2),
+    ("taint", _TAINT),
+    ("quarantine", _QUARANTINE),
 ]

@@ -1,4 +1,4 @@
-"""Bearer tokens of the HTTP server: one token is one agent, one user and one degree of trust.
+"""Bearer tokens: one token is one agent, one user and one degree of trust.
 
 Idea: a token is random, shown once and kept only as its SHA-256, so that a copy of the database lets nobody in.
 Invariant: `find` answers for live tokens only; a revoked row stays, so that `token list` can say when it ended.
@@ -17,8 +17,10 @@ from vademecum.ids import new_id
 from vademecum.model import Actor
 from vademecum.store.connection import Database, Row
 
-Trust = Literal["trusted", "outside"]
-"""`trusted`: writes are the assistant's own. `outside`: writes are an outside tool's, so the gate stages them."""
+Trust = Literal["trusted", "outside", "person"]
+"""`trusted`: writes are the assistant's own. `outside`: writes are an outside tool's, so the gate stages them.
+`person`: opens no server, and lets the command line approve what its person has named by hash.
+"""
 
 PREFIX = "vdm_"
 """What every token starts with, so that a secret scanner and a person recognise one."""

@@ -202,6 +202,11 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "memory": ("memory:memory", "Show and change what is always in the prompt"),
         "note": ("note:note", "One fact a file, read on demand"),
         "review": ("review:review", "Decide on what waits for you"),
+        "history": ("history:history", "Who changed what, when and why"),
+        "undo": ("history:undo", "Bring back what was there before a change"),
+        "quarantine": ("forget:quarantine", "Take what came from somewhere out of every prompt and search"),
+        "release": ("forget:release", "Give back what is in quarantine"),
+        "forget": ("forget:forget", "Erase for good what came from somewhere, with a receipt"),
     },
     "Conversations": {
         "chat": ("chat:chat", "Talk to the agent"),
@@ -222,6 +227,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "doctor": ("doctor:doctor", "Check everything, and repair what can be repaired"),
         "backup": ("care:backup", "Write the home into one checked file"),
         "restore": ("care:restore", "Put a backup in the place of the home"),
+        "verify": ("verify:verify", "Prove the history, and find files changed by hand"),
         "reindex": ("care:reindex", "Build the search index again"),
     },
 }

@@ -138,12 +138,13 @@ class Screen:
         self._say(f"  {mark} {self.style.dim(clip(line, room))}")
 
     def _propose(self, proposal_id: str, session: Session) -> None:
-        from vademecum.surfaces.cli.review import proposal_lines
+        from vademecum.surfaces.cli.proposal_view import proposal_lines
 
         vm = self._app.vm
         proposal = vm.review.show(proposal_id)
+        target = vm.review.target(proposal)
         self._say()
-        for line in proposal_lines(self.style, proposal, vm.clock()):
+        for line in proposal_lines(self.style, proposal, vm.clock(), target):
             self._say(line)
         if not self.interactive or actor_origin().kind != "person":
             self._say(f"It waits for a person: vademecum review show {proposal.id}")
@@ -152,7 +153,7 @@ class Screen:
         if answer is None:
             self.hint(f"It waits: vademecum review show {proposal.id}")
         elif answer:
-            done = vm.review.approve(proposal.id, by=actor_origin(), sha256=proposal.sha256)
+            done = vm.review.approve(proposal.id, by=actor_origin(), sha256=proposal.sha256, base=target.base)
             session.remember_state()
             self._say(f"{self.style.good('✓')} {done}")
         else:

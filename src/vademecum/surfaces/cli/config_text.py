@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+from vademecum.config import LOCAL_TOOLS
 from vademecum.errors import ConfigError, RefusedError
 from vademecum.files import locked, write_atomic
 
@@ -29,6 +30,15 @@ TEMPLATE = """\
 #   consolidate_at: 0.8           # from this share on, answers say that it is time to merge entries
 #   write_approval: untrusted     # what waits for a person: off | untrusted (from tools and other agents) | all
 #   review_every_turns: 10        # a background review after so many turns of the user; 0: never
+
+# gate:
+#   proposal_days: 30             # what waits for a person expires after so many days; 0: never
+#   proposals_per_source: 20      # most that may wait from one tool and host, one connector or one agent
+#   local_tools: [LOCAL_TOOLS]    # tools of this machine; all others, and whatever fetches, are outside
+#   secrets_off: []               # rules that find secrets and are not applied
+#   scanners_off: []              # rules of scanners that are not applied
+#   allow: []                     # values that look like secrets and are none, or the digits of their marks
+#   policy: {}                    # cells that differ from the printed table, as {core: {import: stage}}
 
 # sessions:
 #   retention_days: 0             # delete sessions in which nothing was said for so many days; 0: keep all
@@ -54,7 +64,7 @@ TEMPLATE = """\
 # agents:
 #   NAME:
 #     path: /path/to/folder
-"""
+""".replace("LOCAL_TOOLS", ", ".join(LOCAL_TOOLS))
 
 ENV_TEMPLATE = """\
 # Keys and tokens, one KEY=value a line. Only you can read this file.

@@ -28,19 +28,17 @@ def editor_command() -> list[str]:
     return shlex.split(chosen, posix=os.name != "nt")
 
 
-def edit_text(app: App, store: StoreName, *, yes: bool = False) -> Change | None:
-    """Open `store` in the editor and save the result; None when nothing was changed. `yes`: also when nothing is left.
+def in_editor(name: str, before: str) -> tuple[str, Path] | None:
+    """What a person made of `before`, and the file that holds it until it is saved; None when nothing was changed.
 
-    Raises ConflictError when the file changed meanwhile, FullError or BlockedError when it cannot be saved, UsageError
-    when the editor could not be run; the edited text is then kept in a file that the error names.
+    Raises UsageError when the editor could not be run or failed; an edited text is then kept in a file that it names.
     """
-    before = app.vm.memory.edit_text(store)
-    handle, name = tempfile.mkstemp(prefix=f"vademecum-{store}-", suffix=".md")
-    path = Path(name)
+    handle, file = tempfile.mkstemp(prefix=f"vademecum-{name}-", suffix=".md")
+    path = Path(file)
     with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
         stream.write(before)
     try:
-        done = subprocess.run([*editor_command(), name], check=False)
+        done = subprocess.run([*editor_command(), file], check=False)
     except OSError as error:
         path.unlink(missing_ok=True)
         raise UsageError(
@@ -53,6 +51,20 @@ def edit_text(app: App, store: StoreName, *, yes: bool = False) -> Change | None
     if after == before:
         path.unlink(missing_ok=True)
         return None
+    return after, path
+
+
+def edit_text(app: App, store: StoreName, *, yes: bool = False) -> Change | None:
+    """Open `store` in the editor and save the result; None when nothing was changed. `yes`: also when nothing is left.
+
+    Raises ConflictError when the file changed meanwhile, FullError or BlockedError when it cannot be saved, UsageError
+    when the editor could not be run; the edited text is then kept in a file that the error names.
+    """
+    before = app.vm.memory.edit_text(store)
+    edited = in_editor(store, before)
+    if edited is None:
+        return None
+    after, path = edited
     if before.strip() and not after.strip():
         path.unlink(missing_ok=True)  # it holds nothing
         if not confirmed(f"The editor left nothing. Erase all of {store}?", yes=yes, json=app.json):

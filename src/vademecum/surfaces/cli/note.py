@@ -6,11 +6,14 @@ typed, piped or read; nothing is written when it cannot be read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from vademecum.core.held import held_notes
+from vademecum.core.note_types import link_of
 from vademecum.core.notes import NOTE_TYPES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
@@ -19,6 +22,7 @@ from vademecum.surfaces.cli.output import clip, plural, printable, table
 
 if TYPE_CHECKING:
     from vademecum.core.notes import Note, NoteChange, NoteHead
+    from vademecum.gate.candidate import Finding
 
 
 @click.group(cls=Group)
@@ -35,8 +39,9 @@ def list_(app: App) -> None:
     if app.json or not heads:
         app.emit_list(rows, app.style.dim("No notes yet. `vademecum note write --help` shows how to make one."))
         return
+    held = held_notes(app.vm.notes)
     width = max(app.style.width - 40, 30) if app.style.width else 10_000
-    cells = [(h.slug, "skill" if h.skill else h.type, clip(h.description or h.name, width)) for h in heads]
+    cells = [(h.slug, "skill" if h.skill else h.type, clip(_said(h, held), width)) for h in heads]
     for line in table(cells, ("note", "type", "what it says"), app.style):
         print(line)
     used, limit = len(app.vm.notes.index_text()), app.vm.config.memory.index_char_limit
@@ -57,6 +62,8 @@ def show(app: App, slug: str) -> None:
     print(app.style.bold(printable(found.name)) + app.style.dim(f"  {found.type or 'skill'} · {found.path}"))
     if found.description:
         print(app.style.dim(printable(found.description)))
+    if (why := held_notes(app.vm.notes).get(link_of(found.slug, skill=found.skill))) is not None:
+        print(app.style.warn(printable(why.message)))
     if found.problem:
         print(app.style.warn(printable(found.problem)))
     print()
@@ -91,6 +98,11 @@ def write(app: App, name: str, text: str | None, description: str, kind: str, **
 def remove(app: App, slug: str) -> None:
     """Remove a note and its line in the index."""
     report(app, app.vm.notes.remove(slug, origin=app.origin))
+
+
+def _said(head: NoteHead, held: Mapping[str, Finding]) -> str:
+    said = head.description or head.name
+    return f"[in quarantine] {said}" if link_of(head.slug, skill=head.skill) in held else said
 
 
 def _head_json(head: NoteHead | Note) -> dict[str, object]:

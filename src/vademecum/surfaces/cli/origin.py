@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 
+from vademecum.errors import RefusedError
 from vademecum.model import Origin
 
 _MARKS = frozenset(
@@ -48,3 +49,15 @@ def on_terminal() -> bool:
 def actor_origin() -> Origin:
     """`person` on a terminal outside an agent's environment, else `assistant`."""
     return Origin.person() if on_terminal() and not agent_mark() else Origin.assistant()
+
+
+def require_person(origin: Origin, what: str = "approve") -> None:
+    """Raise RefusedError unless `origin`, as `actor_origin` gives it, is a person's."""
+    if origin.kind == "person":
+        return
+    mark = agent_mark()
+    why = f"an agent runs this command (${mark} is set)" if mark else "this is not a terminal"
+    raise RefusedError(
+        f"Only a person can {what}, and {why}. Nothing was changed.",
+        "Run it yourself in a terminal, outside an agent's environment.",
+    )

@@ -7,12 +7,13 @@ not a byte changes.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from vademecum.errors import RefusedError, UsageError
 from vademecum.surfaces.cli.app import App, Command, Group
+from vademecum.surfaces.cli.origin import require_person
 from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
 
 if TYPE_CHECKING:
@@ -166,23 +167,29 @@ def _agent_row(app: App, name: str) -> dict[str, object]:
 
 @click.group(cls=Group)
 def token() -> None:
-    """Tokens for the HTTP server: one is one agent, one user and one degree of trust."""
+    """Tokens for the HTTP server and for approvals: one is one agent, one user and one degree of trust."""
 
 
 @token.command()
 @click.option(
     "--trust",
-    type=click.Choice(["trusted", "outside"]),
+    type=click.Choice(["trusted", "outside", "person"]),
     default="trusted",
     show_default=True,
-    help="`outside`: what this client writes waits for a person.",
+    help="`outside`: what this client writes waits for a person. `person`: for approvals by a person's own script.",
 )
 @click.option("--label", default="", help="What it is for.")
 @click.pass_obj
 def new(app: App, trust: str, label: str) -> None:
-    """Make a token for --agent and --user. It is printed once and cannot be shown again."""
+    """Make a token for --agent and --user. It is printed once and cannot be shown again.
+
+    One of trust `person` is made by a person on a terminal; it opens no server.
+    """
     from vademecum.store.tokens import Tokens
 
+    if trust == "person":
+        require_person(app.origin, "make a token that approves")
+    label = app.vm.redactor.clean(label)
     token_id, secret = Tokens(app.vm.db).new(app.vm.actor, trust, label)
     app.emit(
         {"id": token_id, "token": secret, "agent": app.agent, "user": app.user, "trust": trust, "label": label}, secret
@@ -249,11 +256,14 @@ def revoke(app: App, token_ids: tuple[str, ...]) -> None:
 @click.pass_obj
 def config(app: App) -> None:
     """Print every key of the configuration with its value and where the value comes from."""
-    from vademecum.config import sources
+    from vademecum.config import load, sources
+    from vademecum.gate.policy import Policy
+    from vademecum.gate.trust import CLASSES
     from vademecum.home import Home
 
     home = Home.find(app.home)
-    rows = sources(home.config)
+    loaded, rows = load(home.config), sources(home.config)
+    policy = Policy(loaded.memory.write_approval, loaded.gate.policy)
     if app.json:
         app.emit_list([{"key": key, "value": value, "source": source} for key, value, source in rows])
         return
@@ -263,10 +273,15 @@ def config(app: App) -> None:
     ]
     for line in table(cells, ("key", "value", "from"), style):
         print(line)
+    print("\nWhat becomes of a write, by tier and by trust (section gate.policy changes cells):")
+    for line in table([(tier, *verdicts.values()) for tier, verdicts in policy.rows()], ("tier", *CLASSES), style):
+        print(line)
     print(style.dim(f"\n{home.config}{'' if home.config.exists() else ' (not there; `vademecum init` writes it)'}"))
 
 
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, cast("list[object]", value)))
     return '""' if value == "" else str(value)

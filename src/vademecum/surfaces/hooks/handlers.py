@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.recorder import CHANNEL, Recorder
 from vademecum.errors import LockedError, StorageError, VademecumError
@@ -75,6 +75,7 @@ class Call:
         """Leave a sign of life."""
         session = self.text("session_id") or None
         took = round((time.perf_counter() - self.began) * 1000)
+        detail = self.vm.redactor.clean(detail)
         Heartbeats(self.vm.db).beat(Heartbeat(CHANNEL, hook, self.vm.clock(), session, took, outcome, detail))
 
 
@@ -99,6 +100,10 @@ def handle(call: Call) -> dict[str, Any] | None:
         case "session-end":
             _record(call)
             _end(call)
+        case "tool":
+            _record(call)
+            used = call.payload.get("tool_input")
+            call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
         case _:
             _record(call)
     return None

@@ -79,11 +79,15 @@ class TokenRequired:
 
 
 async def find_token(tokens: Tokens, headers: Headers) -> TokenInfo | None:
-    """The live token of an `Authorization: Bearer` header, else None. Raises what the database raises."""
+    """The live token of an `Authorization: Bearer` header, else None. Raises what the database raises.
+
+    A person's token is none: it approves on the command line, and no client of this server may hold it.
+    """
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         return None
-    return await anyio.to_thread.run_sync(tokens.find, secret.strip())
+    found = await anyio.to_thread.run_sync(tokens.find, secret.strip())
+    return None if found is None or found.trust == "person" else found
 
 
 def unauthorised() -> Response:

@@ -11,11 +11,9 @@ import errno
 import http.client
 import ipaddress
 import json
-import logging
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
@@ -23,6 +21,7 @@ from vademecum import __version__
 from vademecum.errors import UsageError
 from vademecum.store.tokens import Tokens
 from vademecum.surfaces.http.page import claude_command
+from vademecum.surfaces.logs import log_to_stderr
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -33,7 +32,7 @@ GRACE_SECONDS = 2
 
 def run(vm: Vademecum, host: str | None, port: int | None, say: Callable[[str], None]) -> int:
     """Serve until a signal; see `surfaces.http.serve`."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="vademecum serve: %(levelname)s %(message)s")
+    log_to_stderr("serve", vm.redactor)
     wanted = vm.config.serve
     listening = _listen(wanted.host if host is None else host, wanted.port if port is None else port)
     import uvicorn  # with the SDK most of a second: a wrong address or a port that is taken is refused before

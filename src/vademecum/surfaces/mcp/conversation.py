@@ -39,12 +39,14 @@ class Peer:
     """Who is calling: the memory it may use, and what tells its conversation apart.
 
     `outside` is the origin of everything that a caller writes who is not trusted; None for the assistant itself.
+    `recorded` names the channel in which hooks record the same client's conversations, empty when none do.
     """
 
     vm: Vademecum
     conversation: Hashable
     client: str = ""
     outside: Origin | None = None
+    recorded: str = ""
 
 
 class Conversation:
@@ -72,6 +74,8 @@ class Conversation:
             if now - self._used_at > TURN_MS:
                 session.attempts = Attempts()
             self._used_at = now
+            if self.peer.recorded:
+                session.context.beside = self._recorded_beside()
             return session.tool(name, args)
 
     def snapshot(self) -> str:
@@ -80,7 +84,10 @@ class Conversation:
 
         with self._lock:
             session = self._running()
-            return snapshot_now(self.peer.vm) if session is None else session.snapshot
+            if session is None:
+                return snapshot_now(self.peer.vm)
+            session.refresh()
+            return session.snapshot
 
     def start(self) -> str:
         """Begin afresh: the client's person starts a session. Returns the snapshot as of now."""
@@ -111,6 +118,12 @@ class Conversation:
         if peer.outside is not None:  # from here on the gate sees where this conversation's words come from
             session.observe(f"This conversation came in from outside, through {peer.outside.name}.", peer.outside)
         return session
+
+    def _recorded_beside(self) -> tuple[str, ...]:
+        """The client's own conversations that hooks record, as far as they may be this one: MCP does not say which."""
+        vm = self.peer.vm
+        found = vm.history.recent(10, channel=self.peer.recorded)
+        return tuple(one.id for one in found if one.ended_at is None and vm.clock() - one.last_at <= IDLE_MS)
 
     def _end(self, reason: str) -> None:
         session, self._session = self._session, None

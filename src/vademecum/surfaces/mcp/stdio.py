@@ -6,7 +6,6 @@ ends when its input ends or a signal comes, the session is closed and nothing ou
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.server.stdio import stdio_server
 
+from vademecum.surfaces.logs import log_to_stderr
 from vademecum.surfaces.mcp.background import Background
 from vademecum.surfaces.mcp.conversation import Conversations, Peer
 from vademecum.surfaces.mcp.server import build, client_name
@@ -31,7 +31,7 @@ STOPPING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 def run(vm: Vademecum) -> int:
     """Serve until the input ends or a signal of STOPPING comes; 0 in both cases, for so a client stops its servers."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="vademecum mcp: %(levelname)s %(message)s")
+    log_to_stderr("mcp", vm.redactor)
     stdio = _Stdio(vm)
     for name in STOPPING:
         if hasattr(signal, name):  # Windows has no SIGHUP
@@ -78,4 +78,5 @@ class _Stdio:
             self._vm.close()
 
     def _peer(self, ctx: ServerRequestContext[Any, Any]) -> Peer:
-        return Peer(self._vm, "stdio", client_name(ctx))
+        # the installer's mark: this client's hooks record its conversations in a channel of that name
+        return Peer(self._vm, "stdio", client_name(ctx), recorded=os.environ.get("VADEMECUM_CLIENT", ""))

@@ -1,0 +1,241 @@
+"""Erasing for good what came from somewhere, or one text, with a receipt.
+
+Idea: every copy is looked up and written down first, then each place erases its own, then the database file is written
+anew. Invariant: only a person forgets; an erasure that was cut short is carried to its end by the next one, and the
+receipt names what was removed and what could not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vademecum.agent.quarantine import copies_of, keepers, proposals_of, require_person, retake, rows_of
+from vademecum.errors import AmbiguousError, LockedError, UsageError
+from vademecum.files import locked
+from vademecum.gate.audit import Event
+from vademecum.gate.proposals import sha256_of
+from vademecum.gate.selector import Copy, Selector
+from vademecum.model import Actor, Origin
+from vademecum.store import erasure, quarantine
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+
+SHORTEST = 4
+"""A text of fewer characters is not looked for: it stands in too much else."""
+SHORTEST_QUOTED = 12
+"""What is forgotten by where it came from is cut out of other texts when it has as many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A copy that was not removed, and cannot be from here: what it is, where, and what to do."""
+
+    kind: str
+    place: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was removed (`dry_run`: what would be) and what is left.
+
+    `texts` counts those that stood beside the history; `snapshots` are the sessions whose snapshot held one; `resumed`:
+    an erasure that had been cut short was carried to its end as well.
+    """
+
+    selector: str
+    dry_run: bool
+    removed: tuple[Copy, ...]
+    texts: int = 0
+    snapshots: tuple[str, ...] = ()
+    left: tuple[Left, ...] = ()
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be erased, as it is written down; `contents` are SHA-256 of texts beside the history."""
+
+    selector: str
+    copies: tuple[Copy, ...]
+    texts: tuple[str, ...]
+    contents: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = False) -> Receipt:
+    """Erase all that `selector` means, of this agent and all its users; see `Vademecum.forget`."""
+    if not dry_run:
+        require_person(by, "forget")
+    _ = vm.memory, vm.notes
+    if dry_run:
+        plan = make_plan(vm, selector)
+        return Receipt(plan.selector, True, plan.copies, len(plan.contents), (), _left(vm, [plan]))
+    with locked(vm.home.database.with_name("forget")):
+        before = erasure.unfinished(vm.db, vm.actor.agent)
+        old = [_read(text) for _, text, _ in before if text]
+        done = [_carry_out(vm, plan, by) for plan in old]
+        new = make_plan(vm, selector)
+        numbers = [n for n, _, _ in before]
+        if new.copies or new.contents:
+            numbers.append(erasure.begin(vm.db, vm.actor.agent, _written(new), vm.clock()))
+            done.append(_carry_out(vm, new, by))
+        plans = [*old, new]
+        left = (*_left(vm, plans), *_unseen(vm, before), *_ended(vm, numbers))
+    return Receipt(
+        new.selector,
+        False,
+        tuple(dict.fromkeys(copy for plan in plans for copy in plan.copies)),
+        sum(texts for texts, _ in done),
+        tuple(dict.fromkeys(one for _, sessions in done for one in sessions)),
+        left,
+        bool(before),
+    )
+
+
+def make_plan(vm: Vademecum, selector: Selector) -> Plan:
+    """Every copy of what `selector` means. Raises UsageError, AmbiguousError."""
+    if selector.kind == "entry":
+        selector = Selector("entry", _whole_entry(vm, selector.value))
+    found = copies_of(vm, selector)
+    texts = [selector.value] if selector.kind == "entry" else []
+    texts += [copy.text for copy in found if copy.tier in ("core", "proposals") and selector.kind != "entry"]
+    contents = _contents(vm, selector)
+    quoted = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_QUOTED or selector.kind == "entry"]
+    if selector.kind != "entry":
+        found += _quotes(vm, quoted, found)
+    if selector.kind == "session" and quarantine.exists(vm.db, vm.actor.agent, selector.value):
+        user = next((copy.user for copy in found if copy.tier == "sessions"), vm.actor.user)
+        found.append(Copy("sessions", "", "", "assistant", user, selector.value))
+    store = vm.gate.audit.store
+    known = [sha for text in quoted for sha in store.holding(text)]
+    known += [sha256_of(copy.text) for copy in found if copy.whole]
+    held = store.texts([*contents, *known])
+    sources = quarantine.sources(vm.db, [copy.session for copy in found if copy.tier == "sessions" and copy.session])
+    name = str(selector) if selector.kind != "entry" else "entry"
+    return Plan(name, tuple(dict.fromkeys(found)), tuple(quoted), tuple(held), tuple(sources))
+
+
+def _whole_entry(vm: Vademecum, text: str) -> str:
+    """The entry that `text` is, or is a part of; `text` itself when there is none (any more)."""
+    text = text.strip()
+    if len(text) < SHORTEST:
+        raise UsageError(f"{text!r} is too short to be looked for everywhere.", f"Give at least {SHORTEST} characters.")
+    found = dict.fromkeys(c.text for c in copies_of(vm, Selector("entry", text)) if c.tier == "core")
+    if len(found) > 1 and text not in found:
+        raise AmbiguousError(
+            f"{len(found)} entries contain {text!r}. Nothing was erased.",
+            "Give a longer part of the entry.",
+            tuple(found),
+        )
+    return text if text in found or not found else next(iter(found))
+
+
+def _quotes(vm: Vademecum, texts: Sequence[str], found: Sequence[Copy]) -> list[Copy]:
+    """Messages in which the assistant or a tool repeats one of `texts`; what a user said stays theirs."""
+    there = {(copy.tier, copy.place) for copy in found}
+    sessions = next(keeper for keeper in keepers(vm) if keeper.name == "sessions")
+    more = [copy for text in texts for copy in sessions.copies(Selector("entry", text))]
+    said = [copy for copy in more if Origin.parse(copy.origin).kind != "user"]
+    return [copy for copy in dict.fromkeys(said) if (copy.tier, copy.place) not in there]
+
+
+def _contents(vm: Vademecum, selector: Selector) -> list[str]:
+    """Texts that rows of the history brought in from there, by their SHA-256."""
+    return [] if selector.kind == "entry" else [row.after_sha256 for row in rows_of(vm, selector)]
+
+
+def _carry_out(vm: Vademecum, plan: Plan, by: Origin) -> tuple[int, list[str]]:
+    """Erase what `plan` names; all of it may be gone already. Returns texts beside the history, and sessions."""
+    for keeper in keepers(vm):
+        keeper.erase([copy for copy in plan.copies if copy.tier == keeper.name], plan.texts, by)
+    store = vm.gate.audit.store
+    with vm.db.atomic():
+        for copy in plan.copies:
+            if copy.tier == "proposals" and erasure.clear_proposal(vm.db, copy.place, vm.clock()):
+                vm.gate.audit.record(_event(vm, copy, by))
+        quoted = [proposal for text in plan.texts for proposal in proposals_of(vm, Selector("entry", text))]
+        for copy in quoted:
+            erasure.clear_proposal(vm.db, copy.place, vm.clock())
+        hashes = [sha256_of(copy.text) for copy in plan.copies if copy.whole]
+        holding = [sha for text in plan.texts for sha in store.holding(text)]
+        texts = store.erase([*plan.contents, *hashes, *holding])
+        erasure.cut(vm.db, _forms(plan.texts))
+        sessions = retake(vm, plan.copies, texts=plan.texts)
+        quarantine.log(vm.db, vm.actor.agent, "forget", "", vm.clock())
+    return max(texts, len(plan.contents)), sessions
+
+
+def _event(vm: Vademecum, copy: Copy, by: Origin) -> Event:
+    return Event(
+        "forgotten",
+        copy.tier,
+        "remove",
+        copy.place,
+        Origin.parse(copy.origin),
+        Actor(vm.actor.agent, copy.user),
+        before=copy.text,
+        by=str(by),
+        session=copy.session,
+        proposal=copy.place,
+        keep=False,
+    )
+
+
+def _forms(texts: Sequence[str]) -> list[str]:
+    from vademecum.sessions.tier import forms
+
+    return forms(*texts)
+
+
+def _ended(vm: Vademecum, numbers: Iterable[int]) -> list[Left]:
+    try:
+        for n in numbers:
+            erasure.end(vm.db, n)
+    except LockedError as error:
+        return [Left("log", f"{vm.home.database}-wal", f"{error.message} {error.hint}")]
+    return []
+
+
+def _left(vm: Vademecum, plans: Sequence[Plan]) -> tuple[Left, ...]:
+    """Copies that are not ours to remove: backups, what clients keep themselves, imported files."""
+    from vademecum.store.archives import archives_holding
+
+    texts = [text for plan in plans for text in (*plan.texts, *(c.text for c in plan.copies if c.whole and c.text))]
+    found = [
+        Left("backup", str(path), "Delete it, or make a new backup in its place.")
+        for path in archives_holding(vm.home, texts)
+    ]
+    for source in dict.fromkeys(source for plan in plans for source in plan.sources):
+        found.append(Left("client", source, "It was recorded from there: the client keeps its own transcript."))
+    files = {p.name for plan in plans for c in plan.copies for p in Origin.parse(c.origin).parts if p.kind == "import"}
+    for name in sorted(files):
+        if Path(name).exists():
+            found.append(Left("import", name, "It was imported from there; the file was left as it is."))
+    return tuple(found)
+
+
+def _unseen(vm: Vademecum, before: Sequence[tuple[int, str, int]]) -> list[Left]:
+    """Backups that nobody can look into any more: the erasure had come so far that its texts are gone."""
+    if all(text for _, text, _ in before):
+        return []
+    since = max(at for _, text, at in before if not text)
+    paths = [path for path in sorted(vm.home.backups.glob("*.zip")) if path.stat().st_mtime * 1000 <= since]
+    hint = "It is older than the erasure that was cut short, and may hold what was erased."
+    return [Left("backup", str(path), hint) for path in paths]
+
+
+def _written(plan: Plan) -> str:
+    import msgspec  # one-shot commands that forget nothing need not pay for it
+
+    return msgspec.json.encode(plan).decode()
+
+
+def _read(text: str) -> Plan:
+    import msgspec
+
+    return msgspec.json.decode(text, type=Plan)
