@@ -66,6 +66,17 @@ class Terminal:
     def interrupt(self) -> None:
         self.type("\x03")
 
+    def interrupt_until(self, text: str) -> None:
+        """Ctrl-C until `text` is shown: Python sees one that comes just before it waits for input only after that."""
+        for _ in range(10):
+            self.interrupt()
+            end = time.monotonic() + 2
+            while text not in self.screen[self._seen :] and time.monotonic() < end:
+                self._read(0.1)
+            if text in self.screen[self._seen :]:
+                break
+        self.expect(text, 1)
+
     def wait(self, seconds: float = 30) -> int:
         """The exit code, once the program ended."""
         end = time.monotonic() + seconds
