@@ -79,6 +79,8 @@ def test_a_damaged_database_is_a_failure_and_the_files_are_still_read(cli: Cli, 
     added = cli("memory", "add", "Not without a record.", "--json")
     assert (added.code, added.json["error"]["code"]) == (1, "storage")
     assert "Not without" not in cli("memory", "show").out
+    saved = cli("backup", "--json")
+    assert (saved.code, saved.json["success"], "state.db" in saved.json["missing"]) == (1, False, True)
     listed = cli("session", "list", "--json")
     assert (listed.code, listed.json["error"]["code"]) == (1, "storage")
 

@@ -32,18 +32,22 @@ def backup(app: App, target: Path | None, include_env: bool) -> None:
     home = Home.find(app.home)
     report = write_backup(home, load(home.config), target, include_env=include_env)
     data = {
-        "success": True,
+        "success": not report.missing,
         "path": str(report.path),
         "files": report.files,
         "bytes": report.bytes,
         "left_out": list(report.left_out),
+        "missing": report.missing,
     }
     size = f"{plural(report.files, 'file')}, {report.bytes / 1e6:,.1f} MB"
     app.emit(
         data,
-        f"{app.style.good('✓')} {report.path}  {app.style.dim(size)}",
-        *(app.style.dim(f"  left out: {what}") for what in report.left_out),
+        f"{app.style.warn('!') if report.missing else app.style.good('✓')} {report.path}  {app.style.dim(size)}",
+        *(app.style.dim(f"  left out: {what}") for what in report.left_out if what != report.missing),
+        *([app.style.warn(f"! not saved: {report.missing}")] if report.missing else []),
     )
+    if report.missing:  # a script must not take it for a whole backup
+        raise click.exceptions.Exit(1)
 
 
 @click.command(cls=Command)
