@@ -30,7 +30,7 @@ from vademecum.store.verdicts import VerdictStore
 RULES_VERSION = f"1/{unicodedata.unidata_version}"
 """Changes with the rules and with Python's Unicode tables; verdicts of other versions are not used."""
 
-_REMEMBERED = 512
+_REMEMBERED, _LONGEST_REMEMBERED = 1024, 4000
 PLAIN_RECORD = frozenset({"sessions"})
 """Tiers that keep what was said as it was said, whatever it is about."""
 
@@ -130,21 +130,20 @@ class Gate:
         return findings
 
     def inspect(self, text: str) -> tuple[Finding, ...]:
-        """What makes `text` unfit to be loaded into a prompt; () when nothing does. Cached by SHA-256."""
-        if is_plain(text):
-            return ()
-        digest = sha256_of(text)
-        findings = self._seen.get(digest)
+        """What makes `text` unfit to be loaded into a prompt; () when nothing does. Kept by SHA-256 in the database."""
+        findings = self._seen.get(text)
         if findings is None:
-            findings = self._look_up(digest, text)
-            if len(self._seen) >= _REMEMBERED:
-                self._seen.clear()
-            self._seen[digest] = findings
+            findings = () if is_plain(text) else self._look_up(text)
+            if len(text) <= _LONGEST_REMEMBERED:
+                if len(self._seen) >= _REMEMBERED:
+                    self._seen.clear()
+                self._seen[text] = findings
         return findings
 
-    def _look_up(self, digest: str, text: str) -> tuple[Finding, ...]:
+    def _look_up(self, text: str) -> tuple[Finding, ...]:
         if self._verdicts is None:
             return _judge(text)
+        digest = sha256_of(text)
         kept = self._verdicts.get(digest, RULES_VERSION)
         if kept is not None:
             return load_findings(kept)

@@ -27,6 +27,10 @@ _KEY_BYTES = 32
 _CONTEXT = 40  # characters of what stands before a value in JSON: its key, the argument before it
 
 
+REMEMBERED, LONGEST_REMEMBERED = 1024, 4000
+"""Texts without a secret that are kept in mind, since every snapshot reads the same entries; and their characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Redacted:
     """A text without its secrets, and the kinds (rules) of those that were replaced, in order."""
@@ -60,6 +64,7 @@ class Redactor:
         """Raises ConfigError when `gate.secrets_off` names a rule that does not exist."""
         self._key_file = key_file
         self._config = config or GateConfig()
+        self._harmless: set[str] = set()
         if self._config.secrets_off:
             from vademecum.gate.secrets import rule_names  # reads the rules
 
@@ -73,9 +78,15 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """`text` with a mark in the place of each secret. Raises StorageError when the key cannot be made or read."""
+        if text in self._harmless:
+            return Redacted(text)
         from vademecum.gate.secrets import redact  # reads the rules
 
         clean, secrets = redact(text, lambda: self._key, off=self._config.secrets_off, allow=self._config.allow)
+        if not secrets and len(text) <= LONGEST_REMEMBERED:  # a secret itself is never kept in mind
+            if len(self._harmless) >= REMEMBERED:
+                self._harmless.clear()
+            self._harmless.add(text)
         return Redacted(clean, tuple(secret.rule for secret in secrets))
 
     def clean(self, text: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from functools import lru_cache
 
 # names that frames of prompts use; any other lone opening tag is a placeholder in somebody's notes
 _FRAME = re.compile(
@@ -51,8 +52,20 @@ _RULES = {"-": 1, "=": 1, "*": 3, "_": 3, "+": 3, "═": 3, "─": 3, "━": 3}
 """What a rule, an underline or a front-matter fence is drawn with, and how many of it make one."""
 
 
+_LONGEST_ENTRY = 4000
+
+
 def neutralise(text: str) -> str:
     """`text` with nothing in it that a reader of Markdown or of a prompt takes for structure."""
+    return _entry(text) if len(text) <= _LONGEST_ENTRY else _made_inert(text)
+
+
+@lru_cache(maxsize=512)  # every snapshot, and every answer that lists entries, renders the same ones
+def _entry(text: str) -> str:
+    return _made_inert(text)
+
+
+def _made_inert(text: str) -> str:
     if "<" in text:
         closed = frozenset(_CLOSED.findall(text))
         text = _MARKUP.sub(r"<\\", text)
