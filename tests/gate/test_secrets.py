@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from secret_rows import grouped, iban, luhn, password, rows
 
-from vademecum.gate import secret_checks, secrets
+from vademecum.gate import rulebook, secret_checks, secrets
 from vademecum.gate.secrets import find_secrets, redact, rule_names
 
 KEY = b"the key of a home that was made for a test"
@@ -200,3 +201,14 @@ def test_a_plain_word_counts_where_only_a_password_can_stand() -> None:
     assert "correct-horse" not in redact("password is correct-horse-battery-staple", KEY)[0]
     for text in ("The password is required.", "The password is wrong.", "The password is case-sensitive."):
         assert redact(text, KEY) == (text, ())
+
+
+def test_after_many_texts_the_same_rules_wake() -> None:
+    texts = [text.lower() for _, text, _ in ROWS[::3]]
+    texts += ["an ordinary sentence about the key to the house", "", "漢字 und ßharp S", "\udcff not utf-8"]
+    fresh, warm = (rulebook.Rulebook(Path(secrets.__file__).with_name("secrets.rules")) for _ in range(2))
+    for _ in range(300):
+        warm.awake("nothing")
+    woken = [[rule.name for rule in fresh.awake(text)] for text in texts[:190]]
+    assert [[rule.name for rule in warm.awake(text)] for text in texts[:190]] == woken
+    assert any(woken) and not all(woken)

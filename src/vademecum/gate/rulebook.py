@@ -2,7 +2,7 @@
 
 Idea: a rule sleeps until one of its keywords is seen, so that ordinary text costs a few substring searches; only then
 is its pattern compiled on RE2, whose time is linear whatever the text. Invariant: no pattern of a rule file is ever
-run by a backtracking engine, and nothing here imports RE2 before a keyword was seen.
+run by a backtracking engine, and nothing here imports RE2 before a keyword was seen or many texts were read.
 
 A rule file is UTF-8. A line is empty, a comment (`#`), a definition (`@NAME = text`, used as `{NAME}` in later
 patterns) or a rule of four fields with two or more spaces between them: name, keywords (lower case, with commas
@@ -21,6 +21,7 @@ from typing import Any, cast
 
 _DEFINITION = re.compile(r"@([A-Z]+) = (.*)")
 _COMMON = " etaoinsrhldcumfpgwybvk"  # letters of European text, the most frequent first
+_MANY = 200  # texts; from then on one look of RE2 for all keywords has paid for loading it
 _SHORT = 64  # bytes; were longer groups searched again, time would no longer be linear
 _USE = re.compile(r"\{([A-Z]+)\}")
 
@@ -58,9 +59,15 @@ class Rulebook:
                 self._words.setdefault(_rarest_pair(word), []).append((word, index))
         self._probes = [(probe, index) for index, rule in enumerate(self.rules) for probe in rule.probes]
         self._compiled: dict[str, Any] = {}
+        self._texts = 0
+        words = [re.escape(word) for rule in self.rules for word in rule.keywords]
+        self._any_word = "|".join([*words, *(probe.pattern for probe, _ in self._probes)])
 
     def awake(self, lowered: str) -> list[Rule]:
         """The rules of which a keyword or probe is in `lowered` (a text after `str.lower`)."""
+        self._texts += 1
+        if self._texts > _MANY and not self._regex(self._any_word).search(lowered.encode("utf-8", "surrogatepass")):
+            return []
         pairs: set[tuple[str, ...]] = set(pairwise(lowered))
         pairs.add(())
         woken = {index for pair in pairs & self._words.keys() for word, index in self._words[pair] if word in lowered}
@@ -74,13 +81,7 @@ class Rulebook:
         A short group 1 that the judge turns down is searched again, since it may itself begin a match: in `password is
         password is x`.
         """
-        regex = self._compiled.get(rule.pattern)
-        if regex is None:
-            import re2  # only when a keyword was seen: 5 ms
-
-            options = cast("Any", re2).Options()
-            options.log_errors = False
-            regex = self._compiled[rule.pattern] = cast("Any", re2).compile(rule.pattern.encode(), options)
+        regex = self._regex(rule.pattern)
         group = 1 if regex.groups else 0
         position = 0
         while position <= len(data) and (match := regex.search(data, position)):
@@ -91,6 +92,16 @@ class Rulebook:
             first, last = match.span()
             again = not judged and first < start and end - start <= _SHORT
             position = start if again else max(last, position + 1)
+
+    def _regex(self, pattern: str) -> Any:
+        regex = self._compiled.get(pattern)
+        if regex is None:
+            import re2  # only when a keyword was seen, or for many texts: 5 ms
+
+            options = cast("Any", re2).Options()
+            options.log_errors = False
+            regex = self._compiled[pattern] = cast("Any", re2).compile(pattern.encode(), options)
+        return regex
 
 
 def _rarest_pair(word: str) -> tuple[str, ...]:
