@@ -130,7 +130,7 @@ def _read(path: Path, gap: str) -> Iterator[Rule]:
         yield Rule(
             name,
             tuple(word for word in words if not word.startswith("~")),
-            tuple(re.compile(word[1:]) for word in words if word.startswith("~")),
+            tuple(re.compile(word[1:], re.ASCII) for word in words if word.startswith("~")),
             note,
             fill(pattern).replace(" ", gap),
         )

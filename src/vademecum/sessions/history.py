@@ -7,7 +7,6 @@ call returns, and verbatim but for secrets; a message that was imported twice is
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import json
@@ -30,6 +29,7 @@ from vademecum.store.message_index import Filter
 from vademecum.store.messages import MessageRow, NewRow
 from vademecum.store.sessions import SessionRow
 
+REMEMBERED_ORIGINS = 256
 BATCH = 2_000
 """Messages that `record_many` stores in one transaction; more are stored in several."""
 
@@ -48,6 +48,7 @@ class History:
         self._clock = clock
         self._redactor = redactor or Redactor(db.path.with_name(KEY_NAME))
         self._quarantine = Quarantine(db)
+        self._origins: dict[Origin, str] = {}
 
     # --- sessions
 
@@ -313,12 +314,20 @@ class History:
             content=said.text,
             tool=self._redactor.clean(message.tool) if message.tool else None,
             calls=None if calls is None else well_formed(calls),
-            origin=_printed(self._redactor.origin(message.origin)),
+            origin=self._printed(message.origin),
             channel=self._redactor.clean(message.channel) or session.channel,
             turn=message.turn,
             source=message.source,
             indexed=index_text(self._actor, searchable(said.text, called)),
         )
+
+    def _printed(self, origin: Origin) -> str:
+        printed = self._origins.get(origin)
+        if printed is None:  # an import brings the same few origins a hundred thousand times
+            if len(self._origins) >= REMEMBERED_ORIGINS:
+                self._origins.clear()
+            printed = self._origins[origin] = str(self._redactor.origin(origin))
+        return printed
 
     def _erase(self, rows: Sequence[SessionRow]) -> int:
         with messages.erasing(self._db):
@@ -335,11 +344,6 @@ class History:
             source, at = recorded(client, self._actor), max(self._clock(), row.last_at)
             Imported(self._db).forget(source, conversation, at)
             Heartbeats(self._db).forget(client, conversation)
-
-
-@functools.lru_cache(maxsize=256)
-def _printed(origin: Origin) -> str:
-    return str(origin)  # an import brings the same few origins a hundred thousand times
 
 
 def _json(calls: Sequence[Mapping[str, Any]] | None) -> str | None:
