@@ -88,6 +88,8 @@ class GateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rules that find secrets and are not applied."""
     scanners_off: tuple[str, ...] = ()
     """Rules of scanners that are not applied."""
+    owasp: bool = False
+    """Ask OWASP's agent-memory-guard as well (extra `owasp`)."""
     allow: tuple[str, ...] = ()
     """Values that look like secrets and are none; or the eight digits of their marks."""
 

@@ -57,6 +57,10 @@ class Gate:
 
             ours = [rule for rule in self._config.scanners_off if ":" not in rule]
             check_rules("gate.scanners_off", ours, rule_names())
+        if self._config.owasp:
+            from vademecum.gate.owasp import check_installed
+
+            check_installed()
         self.redactor = Redactor(proposals.db.path.with_name(KEY_NAME), self._config)
         """What takes secrets out of whatever is kept."""
         self.audit = Audit(proposals.db, clock, redactor=self.redactor)
@@ -127,6 +131,10 @@ class Gate:
         grave = tuple(finding for finding in findings if refuses(finding))
         if grave:
             raise blocked_by_scanner(grave)
+        if self._config.owasp:
+            from vademecum.gate import owasp
+
+            findings += owasp.scan(candidate.text)
         return findings
 
     def inspect(self, text: str) -> tuple[Finding, ...]:

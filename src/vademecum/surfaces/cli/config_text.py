@@ -37,6 +37,7 @@ TEMPLATE = """\
 #   local_tools: [LOCAL_TOOLS]    # tools of this machine; all others, and whatever fetches, are outside
 #   secrets_off: []               # rules that find secrets and are not applied
 #   scanners_off: []              # rules of scanners that are not applied
+#   owasp: false                  # true: ask OWASP's agent-memory-guard too (pip install 'vademecum[owasp]')
 #   allow: []                     # values that look like secrets and are none, or the digits of their marks
 #   policy: {}                    # cells that differ from the printed table, as {core: {import: stage}}
 
