@@ -15,7 +15,7 @@ from vademecum.gate.door import Gate
 from vademecum.gate.keys import key_of, said, sources_of
 from vademecum.gate.lookalikes import disguised, find_lookalikes
 from vademecum.gate.proposals import Proposals, dump_findings, load_findings, sha256_of
-from vademecum.gate.restate import mentions, own_words, restates, without_quotes
+from vademecum.gate.restate import own_words, restates, without_quotes
 from vademecum.gate.review import Review
 from vademecum.gate.scanners import scan
 from vademecum.gate.secrets import find_secrets, redact
@@ -73,7 +73,6 @@ FUNCTIONS: list[Callable[[str], object]] = [
     lambda text: fenced(text, text),
     lambda text: redact(text, b"key"),
     lambda text: restates(text, [text, "no"]),
-    lambda text: mentions(text, [text]),
     lambda text: key_of(Candidate("core", "remove", text, text, Origin.assistant(), OWNER, before=text)),
     lambda text: sources_of(Origin.tool(text, text, text)),
     lambda text: tool_origin(text, {"url": text, "command": [text, {text: text}]}, text),

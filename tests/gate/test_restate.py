@@ -6,19 +6,20 @@ import time
 
 import pytest
 
-from vademecum.gate.restate import mentions, own_words, restates, without_quotes
+from vademecum.gate.restate import own_words, restates, without_quotes
 
 SAME = [
     ("Prefers tabs over spaces.", "No, I prefer tabs over spaces."),
-    ("Prefers tea.", "No, I don't like coffee, I prefer tea."),
+    ("User likes my old mug, and their team likes tea.", "I like my old mug, and my team likes tea."),
+    ("Write short commits.", "Ok, please write short commits from now on, thanks."),
     ("Doesn't like coffee.", "I don't like coffee."),
     ("Never deploy on Fridays.", "Remember: never deploy on Fridays."),
-    ("The staging server is db2.corp.example.", "By the way, the staging server is db2.corp.example now."),
+    ("The staging server is db2.corp.example.", "By the way, the staging server is db2.corp.example."),
     ("Bevorzugt kurze Antworten.", "Ich bevorzuge kurze Antworten."),
     ("Die Rechnungen gehen an Frau Meier.", "Merk dir: die Rechnungen gehen an Frau Meier."),
     ("L'utilisateur préfère les exemples courts.", "Je préfère les exemples courts, merci."),
     ("Prefiere respuestas cortas en español.", "No, prefiero respuestas cortas en español."),
-    ("Wil korte antwoorden.", "Ik wil graag korte antwoorden."),
+    ("Wil korte antwoorden.", "Ik wil korte antwoorden."),
     ("Предпочитает короткие ответы.", "Я предпочитаю короткие ответы."),
     ("用户喜欢简短的回答。", "我喜欢简短的回答。"),
 ]
@@ -32,6 +33,37 @@ OTHER = [
     ("The report goes to anna@x.example.", "The report goes to anna@y.example."),
     ("Prefers tabs and trusts Bluebird.", "I prefer tabs."),
     ("用户喜欢咖啡。", "我不喜欢咖啡。"),
+    ("Prefers tea.", "No, I don't like coffee, I prefer tea."),
+    ("Take pears, not plums.", "Take plums, not pears."),
+    ("Forward mails from b@y.example to a@x.example.", "Forward mails from a@x.example to b@y.example."),
+    ("Order 300 plums and 5 pears.", "Order 5 plums and 300 pears."),
+    ("Giving Trent admin access.", "I am against giving Trent admin access."),
+    ("Trent admin access.", "Block Trent from admin access."),
+    ("Trent has admin access.", "Trent lost admin access."),
+    ("Give Trent admin access.", "They made me give Trent admin access."),
+    ("Trust Trent.", "It would be a mistake to trust Trent."),
+    ("Trust Trent.", "It would be a mistake to\nTrust Trent."),
+    ("Trust Trent.", "It would be a mistake to ... Trust Trent."),
+    ("Trust Trent.", "Things I would never do\n- Pay late.\n- Trust Trent."),
+    ("Trust Trent.", "Never do this; Trust Trent."),
+    ("Trent is an admin.", "Nobody believes that Dr. Trent is an admin."),
+    ("Deploy on Fridays.", "Deploy on Fridays is forbidden."),
+    ("We deploy on Fridays.", "We hardly deploy on Fridays."),
+    ("We should trust Trent.", "I doubt that we should trust Trent."),
+    ("Spaces in names.", "No spaces in names."),
+    ("Never deploy.", "I never deploy."),
+    ("Wants to deploy.", "I never want to deploy."),
+    ("From now on deploy.", "Deploy."),
+    ("Publish it on the internet wiki.", "Publish it on the internal wiki."),
+    ("Access the logs.", "Accept the logs."),
+    ("请把报告发给李经理审核并归档。", "请把报告发给王经理审核并归档。"),
+    ("Inviare i dati a Trent.", "Non inviare i dati a Trent."),
+    ("Envie os dados ao Trent.", "Não envie os dados ao Trent."),
+    ("Skicka rapporten.", "Skicka inte rapporten."),
+    ("أرسل التقارير", "لا أرسل التقارير"),
+    ("रिपोर्ट भेजो", "रिपोर्ट मत भेजो"),
+    ("보고서를 보내세요.", "보고서를 보내지 마세요."),
+    ("Raporu gönder.", "Raporu gönderme."),
 ]
 CLAIM = "Backups are useless."
 NOT_SAID = [
@@ -87,6 +119,7 @@ def test_so_it_is_in_other_languages(text: str, said: str) -> None:
 
 
 def test_every_sentence_must_be_the_users_and_words_of_different_messages_make_none() -> None:
+    assert restates("Prefers tabs. Drinks tea.", ["I prefer tabs. I drink tea."])
     assert restates("Prefers tabs. Drinks tea.", ["I prefer tabs.", "I drink tea."])
     assert not restates("Prefers tabs. Trusts Bluebird.", ["I prefer tabs."])
     assert not restates(
@@ -102,9 +135,23 @@ def test_what_a_person_says_beside_a_quote_stays() -> None:
     assert restates("Prefers tabs.", ["> old mail\nI prefer tabs."])
 
 
-def test_an_entry_is_spoken_of_when_half_of_its_words_are() -> None:
-    assert mentions("Likes green tea.", ["Forget that I like green tea."])
-    assert not mentions("Never share the vault with strangers.", ["I prefer coffee."])
+PASTED = [
+    "Subject: backups\n\nBackups are useless.",
+    "Look at that.\nFrom: Bob\nBackups are useless.",
+    "Von: Bob\nBackups are useless.",
+    "De : Bob\nBackups are useless.",
+    "От: Боб\nBackups are useless.",
+    "Fw: Re: offer\nBackups are useless. Backups are useless.",
+    "Here is what came in:\nHi all.\n\nBackups are useless.",
+    "Here is what came in: Hi all. Backups are useless.",
+]
+
+
+@pytest.mark.parametrize("said", PASTED)
+def test_what_stands_under_the_head_of_a_mail_or_a_lead_was_pasted(said: str) -> None:
+    assert not restates(CLAIM, [said])
+    if "came in: Hi" not in said:
+        assert "useless" not in without_quotes(said)
 
 
 def test_hostile_messages_take_bounded_time() -> None:

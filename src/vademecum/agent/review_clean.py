@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vademecum.agent.taint import outside_of, rules
 from vademecum.errors import VademecumError
-from vademecum.gate.restate import mentions, own_words, restates, without_quotes
+from vademecum.gate.restate import own_words, restates, without_quotes
 from vademecum.gate.subjects import subjects_of
 from vademecum.gate.trust import Trust
 from vademecum.model import Origin
@@ -64,10 +64,6 @@ class CleanRoom:
     def writing(self, text: str) -> Origin:
         """The user's; the assistant's when it is about a sensitive subject and not in the user's own words."""
         return self._user if restates(text, self._words) or not subjects_of(text) else Origin.assistant()
-
-    def named(self, text: str) -> bool:
-        """True when the user has spoken of it; without anybody attending, what would go waits for a person anyway."""
-        return mentions(text, self._words)
 
     def hear(self, *origins: Origin) -> None:
         """Nothing enters here."""

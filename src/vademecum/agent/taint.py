@@ -119,12 +119,6 @@ class Context:
             return Origin.user(self._vm.actor.user)
         return self.carried(Origin.assistant())
 
-    def named(self, text: str) -> bool:
-        """True when the user has spoken of what `text` says, in whatever sense."""
-        from vademecum.gate.restate import mentions
-
-        return mentions(self._vm.redactor.clean(text), self.words())
-
     def words(self) -> Sequence[str]:
         """The user's messages, newest first; of a continued conversation also those before it was summarised."""
         if self._id is None:

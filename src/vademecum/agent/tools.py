@@ -8,12 +8,14 @@ raised.
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from vademecum.errors import NoModelError, RefusedError, UsageError, VademecumError
-from vademecum.model import Origin, StoreName, ToolSpec
+from vademecum.model import Origin, ToolSpec
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -28,6 +30,10 @@ _LABEL = 500
 """Characters of an answer that are kept free to say which results came from outside."""
 
 
+_NAME = 3
+"""Words of a note's name that may come from its text without being a sentence of the user."""
+
+
 class Writing(Protocol):
     """What tells the origin of a text that is written here."""
 
@@ -38,10 +44,6 @@ class Writing(Protocol):
 
     def writing(self, text: str) -> Origin:
         """The origin of `text`."""
-        ...
-
-    def named(self, text: str) -> bool:
-        """True when the user has spoken of what `text` says."""
         ...
 
     def hear(self, *origins: Origin) -> None:
@@ -186,47 +188,46 @@ def _operations(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _memory_origin(caller: Caller, args: dict[str, Any]) -> Origin:
-    """The origin of all that one call writes; of what it only removes, whether the user has spoken of it."""
-    origins: list[Origin] = []
-    for operation in _operations(args):
-        content = operation.get("content")
-        if isinstance(content, str) and content.strip() and operation.get("action") != "remove":
-            origins.append(caller.context.writing(content))
-        elif all(caller.context.named(text) for text in _taken(caller, args, operation)):
-            origins.append(Origin.user(caller.vm.actor.user))
-        else:
-            origins.append(caller.context.writing(""))
-    return origins[0].joined(*origins[1:]) if origins else caller.context.writing("")
+    """The origin of all that one call writes; what it only removes restates nothing."""
+    contents = [one.get("content") if one.get("action") != "remove" else "" for one in _operations(args)]
+    first, *rest = [caller.context.writing(text if isinstance(text, str) else "") for text in contents or [""]]
+    return first.joined(*rest)
 
 
-def _taken(caller: Caller, args: dict[str, Any], operation: dict[str, Any]) -> list[str]:
-    """The entries that an operation would replace or remove; its own words when none has them."""
-    old = operation.get("old_text")
-    if not isinstance(old, str) or not old:
-        return []
-    store: StoreName = "user" if args.get("target") == "user" else "memory"
-    return [text for text in caller.vm.memory.load(store).texts if old in text] or [old]
-
-
-def _takes_entry(caller: Caller, args: dict[str, Any]) -> bool:
-    """An entry would go that the user has not spoken of, even if the words in its place are theirs."""
-    taking = [one for one in _operations(args) if one.get("action") in ("replace", "remove")]
-    return any(not caller.context.named(text) for one in taking for text in _taken(caller, args, one))
+def _takes_entry(_caller: Caller, args: dict[str, Any]) -> bool:
+    """An entry would go, even if the words in its place are the user's."""
+    return any(one.get("action") in ("replace", "remove") for one in _operations(args))
 
 
 def _takes_note(caller: Caller, args: dict[str, Any]) -> bool:
-    name = str(args.get("name") or "")
-    if args.get("action") == "remove":
-        return not caller.context.named(name)
-    return args.get("action") == "write" and any(name in (head.name, head.slug) for head in caller.vm.notes.list())
+    action, name = args.get("action"), args.get("name")
+    return action == "remove" or (
+        action == "write" and any(name in (head.name, head.slug) for head in caller.vm.notes.list())
+    )
 
 
 def _note(caller: Caller, args: dict[str, Any]) -> Answer:
     from vademecum.core.note_tool import note_tool
 
-    kept = [str(args.get(key) or "") for key in ("description", "content")]
-    origin = caller.context.writing("\n".join(kept))
+    origin = _note_origin(caller, args)
     return note_tool(caller.vm.notes, args, origin=origin, session=caller.session, unattended=caller.unattended)
+
+
+def _note_origin(caller: Caller, args: dict[str, Any]) -> Origin:
+    """The user's when the description and the body are, and the name, which every prompt shows, is some words of them.
+
+    A longer name would be a sentence of its own, and must be theirs like the others.
+    """
+    name, *texts = (str(args.get(key) or "") for key in ("name", "description", "content"))
+    words = _name_words(name)
+    if len(words) > _NAME or not set(words) <= set(_name_words(" ".join(texts))):
+        texts.append(name)
+    origins = [caller.context.writing(text) for text in texts]
+    return next((origin for origin in origins if origin.kind != "user"), origins[0])
+
+
+def _name_words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _session_search(caller: Caller, args: dict[str, Any]) -> Answer:

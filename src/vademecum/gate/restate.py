@@ -1,11 +1,11 @@
-"""Does a text restate what the user said in their own words? By its words alone, in many languages.
+"""Does a text restate what the user said in their own words? Word by word, in every language.
 
-Idea: what a message quotes, pastes, asks about or asks to be read is no statement of the user; of the rest, a few
-neighbouring clauses of one sentence must hold every word of a sentence of the text, and deny and limit as much as it
-does. Invariant: every number, address, name and negation of the text stands there; a mere "yes" restates nothing; a
-text that adds one word of substance is not restated.
+Idea: what a message quotes, pastes, asks about or asks to be read is no statement of the user. A sentence of the text
+restates one of the rest when it is that sentence: the same words in the same order, less a polite formula at an edge,
+and told in the third person as far as a table knows the forms. Invariant: no word is dropped from the middle, added,
+moved or exchanged for a similar one, so that no negation, limit, name or role is lost in any language.
 
-It is strict on purpose: a restatement in other words, or in another language, is left to the clean-room review.
+What it does not know fails: a restatement in other words, or of a part, is left to the clean-room review.
 """
 
 from __future__ import annotations
@@ -14,61 +14,51 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST = 4_000
 """Characters of a message that are looked at; the rest of a longer one was pasted."""
-MOST_CLAUSES = 4
-"""Neighbouring clauses of one sentence that a sentence of the text may be drawn from."""
 LONGEST_TEXT = 2_000
 """Characters of a text that can be a restatement."""
 
 _DATA = Path(__file__).parent / "data" / "restate.txt"
 _FENCE = re.compile(r"(?s)(```|~~~).*?(?:\1|\Z)")
 _QUOTED_LINE = re.compile(r"(?m)^[ \t]*(?:>|\|).*$")
+_RULE_LINE = re.compile(r"(?ms)^[ \t]*(?:-{3,}|_{3,}|={3,}).*")
 _QUOTES = re.compile(
     r"(?s)\"[^\"]{0,2000}(?:\"|\Z)|“[^”]{0,2000}(?:”|\Z)|„[^“”]{0,2000}(?:[“”]|\Z)|«[^»]{0,2000}(?:»|\Z)"
     r"|「[^」]{0,2000}(?:」|\Z)|『[^』]{0,2000}(?:』|\Z)|《[^》]{0,2000}(?:》|\Z)|‘[^’]{12,2000}’(?!\w)"
     r"|(?<!\w)'[^'\n]{12,2000}'(?!\w)|(?<!\w)`[^`\n]{0,2000}`"
 )
 _TAGGED = re.compile(r"(?s)<(\w[\w-]{0,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)")
-_SENTENCE = re.compile(
-    r"[^.!?。！？;；\n]+(?:[.!?。！？;；]+(?=\s|\Z|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？;；\n]*)*[.!?。！？;；]*"
-)
-_LEAD = re.compile(r"[^:：]*(?<!\d)[:：](?!//|\d)")
-_CLAUSE = re.compile(r"\s*(?:[,，、:：()（）]|\s[-–—]+\s|(?<=\w)—)\s*")
-_WORD = re.compile(r"https?://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[@#~/.]?\w+(?:[.'’/@:_+#-]+\w+)*[+#%€$£]*|[€$£]")
+_ANNOUNCED = re.compile(r"[:：][ \t]*\n.*", re.DOTALL)
+_END = re.compile(r"[.!?]+(?=[\s…]|\Z)|[。！？]+")
+_ELLIPSIS = re.compile(r"\.{2,}(?=\s|\Z)")
+_COLON = re.compile(r"(?<!\d)[:：](?!//|\d)")
+_BULLET = re.compile(r"\s*(?:[-*•+·–—]|\d+[.)]|\w[.)])\s")
+_BLOCK = "……\n"  # where quoted lines stood: unlike a quote within a line, it is no part of the sentence behind it
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_EXACT = re.compile(r"\d|[@/_\\:+#%€$£~]|\w\.\w|^\.")
+_OPENING = "([{\"'«“‘„¿¡"
+_CLOSING = ".,;:!?)]}\"'»”’“…。、"
+_DASHES = frozenset("-–—")
+_FORMULAS = 4  # that are taken off an edge one after the other: "ok, please remember that from now on"
 _PASTED_LINES = 6
 _PASTED_CHARS = 1_200
 
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    word: str
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    tokens: tuple[_Token, ...]
-    cjk: frozenset[str]
-    denies: bool
-    limits: frozenset[str]
+_Words = tuple[str, ...]
+_Table = dict[str, list[tuple[_Words, _Words]]]  # by the first word of the left side
 
 
 def restates(text: str, messages: Iterable[str]) -> bool:
-    """True when each sentence of `text` restates what one of the user's `messages` says in the user's own words."""
+    """True when each sentence of `text` is a sentence that one of the user's `messages` says in their own words."""
     if not text.strip() or len(text) > LONGEST_TEXT:
         return False
-    wanted = [_span(sentence) for sentence in _sentences(text)]
-    wanted = [span for span in wanted if span.tokens or span.cjk or span.denies]
-    if not any(span.tokens or span.cjk for span in wanted):
+    wanted = [words for sentence in _sentences(text) if (words := _words(sentence))]
+    if not wanted:
         return False
-    spans = [span for message in messages for span in _spans(message)]
-    return all(any(_covers(said, span) for said in spans) for span in wanted)
+    said = [words for message in messages for words in _said(message)]
+    known = set(said)
+    return all(words in known or any(_tells(one, words) for one in said) for words in wanted)
 
 
 def own_words(message: str) -> str:
@@ -76,25 +66,15 @@ def own_words(message: str) -> str:
     return " ".join(_own_sentences(message))
 
 
-def mentions(text: str, messages: Iterable[str]) -> bool:
-    """True when one of the user's messages names at least half of the words of `text`, whatever it says of them."""
-    wanted = _span(text)
-    need = len(wanted.tokens) + len(wanted.cjk)
-    if not need:
-        return False
-    for message in messages:
-        said = _span(without_quotes(message))
-        found = sum(any(_same(token, other) for other in said.tokens) for token in wanted.tokens)
-        if 2 * (found + len(wanted.cjk & said.cjk)) >= need:
-            return True
-    return False
-
-
 def without_quotes(message: str) -> str:
     """The message without what it quotes or pastes, which is somebody else's text."""
     text = unicodedata.normalize("NFC", message[:LONGEST])
-    for pattern in (_FENCE, _TAGGED, _QUOTED_LINE, _QUOTES):
-        text = pattern.sub(" … ", text)
+    for pattern, mark in ((_FENCE, _BLOCK), (_TAGGED, _BLOCK), (_QUOTED_LINE, _BLOCK), (_QUOTES, " … ")):
+        text = pattern.sub(mark, text)
+    for pattern in (_pattern("mail"), _RULE_LINE):  # from there on it was pasted
+        text = pattern.sub(_BLOCK, text)
+    if (found := _ANNOUNCED.search(text)) and not _is_formula(text[: found.start() + 1].rpartition("\n")[2]):
+        text = text[: found.start() + 1]
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > _PASTED_LINES or len(message) > _PASTED_CHARS:  # a dump: what stands round it may be the user's
         paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
@@ -104,85 +84,89 @@ def without_quotes(message: str) -> str:
 
 
 def _own_sentences(message: str) -> Iterator[str]:
-    words = _words()
-    for sentence in _sentences(without_quotes(message)):
+    for whole in _sentences(_ELLIPSIS.sub("…", without_quotes(message))):
+        sentence = whole.strip()
+        while sentence.startswith(_BLOCK):
+            sentence = sentence.removeprefix(_BLOCK).strip()
         folded = _fold(sentence)
-        lead = _LEAD.match(sentence)
-        if lead is not None and any(_tokens(lead.group())):
-            if not sentence[lead.end() :].strip():
-                return  # what follows is what was announced: a list, a text, somebody's words
-            continue
-        doubtful = "…" in sentence or words["about"].search(folded) or words["reported"].search(folded)
-        if not doubtful and not _is_question(sentence, folded):
-            yield sentence.strip()
+        colon = _COLON.search(sentence)
+        if colon is not None and not _is_formula(sentence[: colon.end()]):
+            return  # what follows is what was announced: a list, a text, somebody's words
+        foreign = _pattern("about").search(folded) or _pattern("reported").search(folded)
+        if sentence and not ("…" in sentence or foreign or _BULLET.match(sentence) or _is_question(sentence, folded)):
+            yield sentence
 
 
 def _is_question(sentence: str, folded: str) -> bool:
-    return sentence.rstrip().endswith(("?", "？", "؟")) or _words()["question"].search(folded) is not None
+    return sentence.endswith(("?", "？", "؟")) or _pattern("question").search(folded) is not None
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """A line's end ends no sentence, nor does a dot after an abbreviation or a number, or before a small letter."""
+    at = 0
+    for end in _END.finditer(text):
+        before = text[at : end.start()].rsplit(maxsplit=1)
+        last, after = before[-1].strip(_OPENING) if before else "", text[end.end() :][:40].lstrip()[:1]
+        short = (
+            (len(last) == 1 and last.isalpha())
+            or "." in last
+            or last.isdigit()
+            or _pattern("abbreviation").fullmatch(last.casefold())
+        )
+        if end.group() == "." and (after.islower() or (after and short and not _CJK.search(last))):
+            continue
+        yield text[at : end.end()]
+        at = end.end()
+    yield text[at:]
 
 
 @functools.lru_cache(maxsize=256)
-def _spans(message: str) -> tuple[_Span, ...]:
-    found: list[_Span] = []
-    for sentence in _own_sentences(message):
-        clauses = [clause for clause in _CLAUSE.split(sentence) if clause.strip()]
-        for size in range(1, min(MOST_CLAUSES, len(clauses)) + 1):
-            found += [_span(", ".join(clauses[at : at + size])) for at in range(len(clauses) - size + 1)]
-    return tuple(found)
+def _said(message: str) -> frozenset[_Words]:
+    """The words of the user's sentences, with and without the formulas at their edges."""
+    return frozenset(words for one in _own_sentences(message) for part in _parts(_fold(one)) if (words := _words(part)))
 
 
-def _sentences(text: str) -> list[str]:
-    return [found.group() for found in _SENTENCE.finditer(text) if found.group().strip()]
+def _parts(folded: str) -> Iterator[str]:
+    for _ in range(_FORMULAS + 1):
+        rest = folded
+        for _ in range(_FORMULAS + 1):
+            yield rest
+            tail = _pattern("tail").search(rest)
+            if tail is None:
+                break
+            rest = rest[: tail.start()]
+        lead = _pattern("lead").match(folded)
+        if lead is None:
+            return
+        folded = folded[lead.end() :]
 
 
-def _span(text: str) -> _Span:
-    words = _words()
-    folded = _fold(text)
-    denies = words["deny"].search(folded) is not None
-    limits = frozenset(found.lastgroup or "" for found in words["limit"].finditer(folded))
-    spaced = _CJK.sub(" ", text)
-    tokens = tuple(_tokens(spaced))
-    return _Span(tokens, _grams(text), denies, limits)
+def _is_formula(text: str) -> bool:
+    *_, bare = _parts(_fold(text))
+    return not _words(bare)
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    known_words = [_words()[name] for name in ("frame", "deny", "limit")]  # the latter two are compared as kinds
-    for at, found in enumerate(_WORD.finditer(text)):
-        word = unicodedata.normalize("NFC", found.group())
-        folded = _fold(word)
-        name = bool(_EXACT.search(word)) or (len(word) > 1 and any(c.isupper() for c in word[1:]))
-        if not name and any(known.fullmatch(folded) for known in known_words):
-            continue
-        yield _Token(folded, name or (at > 0 and word[:1].isupper()))
+def _words(text: str) -> _Words:
+    """Folded words without the punctuation round them; each character of a script without spaces is one."""
+    parts = (part.lstrip(_OPENING).rstrip(_CLOSING) for part in _CJK.sub(r" \g<0> ", _fold(text)).split())
+    return tuple(part for part in parts if part and part not in _DASHES)
 
 
-def _grams(text: str) -> frozenset[str]:
-    """Pairs of neighbouring characters of scripts without spaces, less what only frames a statement."""
-    runs = re.findall(f"{_CJK.pattern}+", _words()["cjk_frame"].sub(" ", unicodedata.normalize("NFKC", text)))
-    return frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+def _tells(said: _Words, wanted: _Words) -> bool:
+    """True when `wanted` is what was said, told of the user in the third person."""
+    return any(_follows(said, wanted, table) for table in _persons())
 
 
-def _covers(said: _Span, wanted: _Span) -> bool:
-    if said.denies != wanted.denies or said.limits != wanted.limits:
-        return False
-    if wanted.cjk and len(wanted.cjk & said.cjk) < 0.8 * len(wanted.cjk):
-        return False
-    return all(any(_same(token, other) for other in said.tokens) for token in wanted.tokens)
-
-
-def _same(one: _Token, other: _Token) -> bool:
-    if one.word == other.word:
-        return True
-    short, long = sorted((one.word, other.word), key=len)
-    if _EXACT.search(long):
-        return False
-    if one.exact:  # a name: only its ending may differ
-        return len(short) >= 3 and long.startswith(short) and long[len(short) :] in _ENDINGS
-    common = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    return common >= max(3, len(long) - 3) and (common >= 4 or long[common:] in _ENDINGS)
-
-
-_ENDINGS = frozenset({"s", "es", "n", "en", "e", "er", "t", "’s", "'s", "а", "у", "е", "ом", "ы", "и"})
+def _follows(said: _Words, wanted: _Words, table: _Table) -> bool:
+    ends = {0: {0}}  # how far of `wanted` is told, by how far of `said`
+    for at, word in enumerate(said):
+        for done in ends.pop(at, set()):
+            for left, right in [((word,), (word,)), *table.get(word, [])]:
+                if said[at : at + len(left)] == left and wanted[done : done + len(right)] == right:
+                    ends.setdefault(at + len(left), set()).add(done + len(right))
+        if not ends:
+            return False
+    return len(wanted) in ends.get(len(said), set())
 
 
 def _fold(text: str) -> str:
@@ -190,8 +174,31 @@ def _fold(text: str) -> str:
 
 
 @functools.cache
-def _words() -> dict[str, re.Pattern[str]]:
-    """The lists of the data file: each section one pattern."""
+def _persons() -> tuple[_Table, ...]:
+    """By language: `i = the user`, and of `i: prefer prefers` both `prefer = prefers` and `i prefer = prefers`."""
+    tables: list[_Table] = []
+    for name, lines in _sections().items():
+        if not name.startswith("person "):
+            continue
+        table: _Table = {}
+        tables.append(table)
+        pairs: list[tuple[str, str]] = []
+        for line in lines:
+            left, equals, right = line.partition(" = ")
+            if equals:
+                pairs += [(left, one) for one in right.split(" | ")]
+                continue
+            subject, _, forms = line.partition(": ")
+            for first, third in (form.split("/") for form in forms.split(", ")):
+                pairs += [(first, third), (f"{subject} {first}", third)]
+        for left, right in pairs:
+            key = _words(left)
+            table.setdefault(key[0], []).append((key, _words(right)))
+    return tuple(tables)
+
+
+@functools.cache
+def _sections() -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     current = ""
     for line in _DATA.read_text(encoding="utf-8").splitlines():
@@ -199,18 +206,30 @@ def _words() -> dict[str, re.Pattern[str]]:
             current = line.strip("[]")
         elif line.strip() and not line.startswith("#"):
             sections.setdefault(current, []).append(line)
-    made: dict[str, re.Pattern[str]] = {}
-    for name, lines in sections.items():
-        if name == "limit":
-            kinds = (line.partition(": ") for line in lines)
-            made[name] = re.compile("|".join(f"(?P<{kind}>{_either(words)})" for kind, _, words in kinds))
-        elif name == "frame":
-            made[name] = re.compile("|".join(lines).replace(" ", "|"))
-        elif name == "cjk_frame":
-            made[name] = re.compile("|".join(lines).replace(" ", ""))
-        else:
-            made[name] = re.compile("|".join(_either(line) for line in lines))
-    return made
+    return sections
+
+
+@functools.cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """A section of the data file as one pattern."""
+    lines = _sections()[name]
+    if name == "mail":
+        return re.compile(rf"(?ims)^[ \t]*(?:{'|'.join(lines).replace(' | ', '|')})[ \t]*[:：].*")
+    if name == "abbreviation":
+        return re.compile("|".join(re.escape(one) for one in " ".join(lines).split()))
+    if name in ("lead", "tail"):
+        formulas = sorted((one for line in lines for one in line.split(" | ")), key=len, reverse=True)
+        either = "|".join(_formula(one) for one in formulas)
+        return re.compile(rf"\s*(?:{either})\s*" if name == "lead" else rf"[\s,、]*(?<!\w)(?:{either})[\s.!。]*$")
+    return re.compile("|".join(_either(line) for line in lines))
+
+
+def _formula(text: str) -> str:
+    """One that ends with a comma must be followed by one, one that ends with a colon by either."""
+    bare = text.rstrip(",:")
+    edge = "" if _CJK.search(bare) else r"(?![\w'/-])"
+    after = {",": "[,、]", ":": "[:,、]"}.get(text[-1], "[:,、!]?")
+    return re.escape(bare) + edge + after
 
 
 def _either(words: str) -> str:
