@@ -263,6 +263,29 @@ def test_an_approval_can_be_taken_back(cli: Cli) -> None:
     assert entries(cli) == ["Backups run at nine."]
 
 
+@on_terminals
+def test_a_person_on_a_terminal_rejects_and_an_agent_there_does_not(cli: Cli) -> None:
+    proposal = proposed(cli)
+    with terminal(cli, "review", "reject", proposal, env={"CLAUDECODE": "1"}) as t:
+        t.expect("Only a person can reject")
+        assert t.wait() == 1
+    with terminal(cli, "review", "reject", proposal, "--reason", "not so") as t:
+        t.expect("Rejected 1 proposal")
+        assert t.wait() == 0
+    with vademecum.open(cli.home) as vm:
+        assert (vm.review.show(proposal).status, vm.review.show(proposal).decision) == ("rejected", "not so")
+
+
+def test_a_script_rejects_with_a_persons_token_only(cli: Cli) -> None:
+    proposal, token = proposed(cli), {"VADEMECUM_PERSON_TOKEN": person_token(cli)}
+    for env in ({}, {"VADEMECUM_PERSON_TOKEN": "made up"}, token | {"CLAUDECODE": "1"}):
+        refused = cli.process("review", "reject", proposal, "--json", env=env)
+        assert (refused.code, refused.json["error"]["code"]) == (1, "refused")
+    with vademecum.open(cli.home) as vm:
+        assert vm.review.show(proposal).status == "pending"
+    assert cli.process("review", "reject", proposal, "--json", env=token).json["rejected"] == [proposal]
+
+
 # approving by name
 
 

@@ -104,7 +104,8 @@ def test_a_proposal_is_listed_shown_and_rejected(cli: Cli) -> None:
     )
     assert {"id", "tier", "text", "origin", "findings", "sha256"} <= row.keys()
     assert "Backups are useless." in cli("review", "show", proposal).out
-    assert cli("review", "reject", proposal, "--reason", "nonsense").code == 0
+    with vademecum.open(cli.home) as vm:
+        vm.review.reject(proposal, "nonsense")
     assert cli("review", "list", "--json").json["results"] == []
     assert cli("review", "show", "nope", "--json").json["error"]["code"] == "not_found"
 

@@ -123,7 +123,7 @@ def test_a_source_may_have_only_so_many_waiting_and_the_refusal_says_how_many(pr
 @pytest.mark.parametrize(
     "other",
     [
-        Origin.tool("web_fetch", "https://other.example.org/"),
+        Origin.tool("web_fetch", "https://example.com/"),
         Origin.tool("browser", "https://example.org/"),
         Origin.connector("mail", "7"),
         Origin.agent("lyra"),
@@ -139,6 +139,24 @@ def test_a_flood_leaves_other_sources_room_and_the_older_ones_in_sight(proposals
         proposals.add(wants("fact 3"))
     assert proposals.add(wants("and more", other)).text == "and more"
     assert proposals.pending()[0] == old
+
+
+def test_names_below_a_registered_one_are_one_source_and_addresses_are_their_own(proposals: Proposals) -> None:
+    for number in range(3):
+        proposals.add(wants(f"fact {number}", Origin.tool("web_fetch", f"https://a{number}.b.example.co.uk/")))
+    with pytest.raises(RefusedError, match=r"example\.co\.uk"):
+        proposals.add(wants("more", Origin.tool("web_fetch", "https://example.co.uk/")))
+    for url in ("https://other.co.uk/", "http://10.0.0.1/", "http://11.0.0.1/", "http://[::1]/"):
+        assert proposals.add(wants(url, Origin.tool("web_fetch", url))).status == "pending"
+
+
+def test_all_that_is_outside_together_may_have_ten_times_as_many_waiting(proposals: Proposals) -> None:
+    for number in range(30):
+        proposals.add(wants(f"fact {number}", Origin.tool("web_fetch", f"https://e{number}.example/")))
+    with pytest.raises(RefusedError, match="all that is outside together") as refused:
+        proposals.add(wants("more", Origin.connector("mail", "1")))
+    assert refused.value.rule == "flood"
+    assert proposals.add(wants("the assistant's own", Origin.assistant())).status == "pending"
 
 
 def test_a_flood_counts_by_every_source_that_a_text_was_made_from(proposals: Proposals) -> None:
@@ -187,6 +205,11 @@ PARAPHRASES = [
     unicodedata.normalize("NFD", SAID),
     "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" and c not in "." else c for c in SAID),
     f"  * {SAID} *  ",
+    f"1. {SAID}",
+    f"(12) {SAID}",
+    f"{SAID} 👍🏽",
+    f"✅ {SAID} 👨‍👩‍👧",
+    f"---\nname: Anna\ndescription: what she likes\n---\n\n{SAID}\n",
 ]
 
 
@@ -207,7 +230,9 @@ def test_a_rejected_text_does_not_come_back_for_another_place(proposals: Proposa
         proposals.add(wants(**more))
 
 
-@pytest.mark.parametrize("text", [SAID.replace("1.5", "15"), SAID.replace("not ", ""), SAID.replace("ü", "u")])
+@pytest.mark.parametrize(
+    "text", [SAID.replace("1.5", "15"), SAID.replace("not ", ""), SAID.replace("ü", "u"), f"3 {SAID}"]
+)
 def test_what_says_something_else_can_be_proposed(proposals: Proposals, text: str) -> None:
     proposals.set_status(proposals.add(wants(SAID)).id, "rejected")
     assert proposals.add(wants(text)).status == "pending"

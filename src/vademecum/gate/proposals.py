@@ -16,7 +16,7 @@ from vademecum.clock import Clock, now_ms
 from vademecum.config import GateConfig
 from vademecum.errors import ConflictError, NotFoundError, RefusedError
 from vademecum.gate.candidate import Action, Candidate, Finding, Proposal, Status
-from vademecum.gate.keys import key_of, sources_of
+from vademecum.gate.keys import OURS, key_of, sources_of
 from vademecum.gate.quarantine import Quarantine
 from vademecum.ids import new_id
 from vademecum.model import Actor, Origin
@@ -24,6 +24,7 @@ from vademecum.store import Database
 from vademecum.store.proposals import ProposalRow, ProposalStore
 
 _DAY_MS = 86_400_000
+_TOTAL = 10  # times `proposals_per_source`, for everything from outside together
 
 
 def sha256_of(text: str) -> str:
@@ -101,13 +102,11 @@ class Proposals:
         for source in row.source.split():
             waiting = self._store.waiting(row.agent, source, now)
             if waiting >= limit:
-                error = RefusedError(
-                    f"{waiting} proposals from {source} wait for a person already, and no more than {limit} may. "
-                    "Nothing was written or proposed.",
-                    "Do not try again; tell the user that `vademecum review list` shows what waits.",
-                )
-                error.rule = "flood"
-                raise error
+                raise _flood(waiting, source, limit)
+        if _from_outside(row):  # many sources may be one person's
+            waiting = sum(map(_from_outside, self._store.pending(row.agent, None, now)))
+            if waiting >= limit * _TOTAL:
+                raise _flood(waiting, "all that is outside together", limit * _TOTAL)
 
     def pending(self) -> list[Proposal]:
         """What waits, oldest first; without what has expired or came from what is in quarantine."""
@@ -147,6 +146,20 @@ def already_decided(proposal: Proposal) -> ConflictError:
         f"The proposal {proposal.id} was {proposal.status} already; nothing was changed.",
         "`vademecum review list` shows the ones that still wait.",
     )
+
+
+def _from_outside(row: ProposalRow) -> bool:
+    return any(Origin.parse(source).kind not in OURS for source in row.source.split())
+
+
+def _flood(waiting: int, source: str, limit: int) -> RefusedError:
+    error = RefusedError(
+        f"{waiting} proposals from {source} wait for a person already, and no more than {limit} may. "
+        "Nothing was written or proposed.",
+        "Do not try again; tell the user that `vademecum review list` shows what waits.",
+    )
+    error.rule = "flood"
+    return error
 
 
 def _rejected_before(row: ProposalRow) -> RefusedError:

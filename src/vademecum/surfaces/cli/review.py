@@ -1,8 +1,8 @@
 """`vademecum review`: what waits for a person.
 
 Idea: show the exact change against what is there now, hidden characters made visible, then ask. Invariant: only a
-person approves, on a terminal of their own or with a token of theirs and the hash of the text; what is written has the
-bytes that were shown, to a target that is as it was shown, else it is shown again.
+person decides, on a terminal of their own or with a token of theirs (and the hash of a text to approve); what is
+written has the bytes that were shown, to a target that is as it was shown, else it is shown again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vademecum.model import Origin
 
 TOKEN = "VADEMECUM_PERSON_TOKEN"
-"""The variable that holds a person's token, for approvals by a script of theirs."""
+"""The variable that holds a person's token, for decisions by a script of theirs."""
 
 
 @click.group(cls=Group)
@@ -115,7 +115,11 @@ def edit(app: App, proposal_id: str) -> None:
 @click.option("--reason", default="", help="Why; kept with the proposal.")
 @click.pass_obj
 def reject(app: App, proposal_ids: tuple[str, ...], reason: str) -> None:
-    """Decide against proposals; the same text, however it is spelled, is not proposed again."""
+    """Decide against proposals; the same text, however it is spelled, is not proposed again. Only a person can.
+
+    A script of yours needs a token of trust `person` in $VADEMECUM_PERSON_TOKEN.
+    """
+    _person(app, "reject")
     for proposal_id in proposal_ids:
         app.vm.review.reject(proposal_id, reason)
     app.emit({"success": True, "rejected": list(proposal_ids)}, f"Rejected {plural(len(proposal_ids), 'proposal')}.")
@@ -144,11 +148,11 @@ def _approve_named(app: App, proposal_ids: tuple[str, ...], sha256: str | None) 
     app.emit({"success": True, "results": [{"id": proposal.id, "message": said}]}, f"{app.style.good('✓')} {said}")
 
 
-def _person(app: App) -> Origin:
-    """The person who approves. Raises RefusedError when there is none."""
+def _person(app: App, what: str = "approve") -> Origin:
+    """The person who decides. Raises RefusedError when there is none."""
     secret = os.environ.get(TOKEN, "")
     if app.origin.kind == "person" or not secret or agent_mark():
-        require_person(app.origin)
+        require_person(app.origin, what)
         return app.origin
     from vademecum.model import Origin
     from vademecum.store.tokens import Tokens
@@ -157,7 +161,7 @@ def _person(app: App) -> Origin:
     if token is None or token.trust != "person" or token.actor != app.vm.actor:
         raise RefusedError(
             f"${TOKEN} holds no live token of trust `person` for agent {app.vm.actor.agent}, user {app.vm.actor.user}. "
-            "Nothing was approved.",
+            "Nothing was decided.",
             "A person makes one on a terminal with `vademecum token new --trust person`.",
         )
     return Origin("person", f"token:{token.id}")
