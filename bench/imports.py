@@ -50,7 +50,7 @@ def make(path: Path, size: int, seed: int) -> None:
                 line = {
                     "parentUuid": None,
                     "isSidechain": False,
-                    "cwd": "/work/project",
+                    "cwd": "/home/ana/project",
                     "sessionId": path.stem,
                     "version": "2.1.284",
                     "type": kind,

@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_parsed_is_refused_and_nothing_changes(person: Pat
 
 def test_a_large_file_keeps_its_content_and_takes_no_long_time(person: Path, home: Home) -> None:
     servers = person / ".claude.json"
-    projects = {f"/work/{n}": {"history": [{"display": "x" * 80}] * 8} for n in range(1000)}
+    projects = {f"/home/ana/{n}": {"history": [{"display": "x" * 80}] * 8} for n in range(1000)}
     raw = json.dumps({"projects": projects}, indent=2).encode()
     servers.write_bytes(raw)
     assert len(raw) > 1_000_000

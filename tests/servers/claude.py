@@ -32,7 +32,7 @@ class Transcript:
             "parentUuid": self.parent,
             "isSidechain": False,
             "userType": "external",
-            "cwd": "/work/project",
+            "cwd": "/home/ana/project",
             "sessionId": self.session,
             "version": "2.1.284",
             "gitBranch": "main",
@@ -125,7 +125,7 @@ class Client:
         body = {
             "session_id": self.transcript.session,
             "transcript_path": str(self.transcript.path),
-            "cwd": "/work/project",
+            "cwd": "/home/ana/project",
         }
         process = subprocess.Popen(
             [sys.executable, "-m", "vademecum.surfaces.hooks", hook],
