@@ -10,7 +10,7 @@ from vademecum.gate.restate import own_words, restates, without_quotes
 
 SAME = [
     ("Prefers tabs over spaces.", "No, I prefer tabs over spaces."),
-    ("User likes my old mug, and their team likes tea.", "I like my old mug, and my team likes tea."),
+    ("User likes the user's mug, and my team likes tea.", "I like my mug, and my team likes tea."),
     ("Write short commits.", "Ok, please write short commits from now on, thanks."),
     ("Doesn't like coffee.", "I don't like coffee."),
     ("Never deploy on Fridays.", "Remember: never deploy on Fridays."),
@@ -52,6 +52,9 @@ OTHER = [
     ("We should trust Trent.", "I doubt that we should trust Trent."),
     ("Spaces in names.", "No spaces in names."),
     ("Never deploy.", "I never deploy."),
+    ("Share the vault.", "<b>Never</b> share the vault."),
+    ("Editors may read their mail.", "Editors may read my mail."),
+    ("假需要经理批准。", "请假需要经理批准。"),
     ("Wants to deploy.", "I never want to deploy."),
     ("From now on deploy.", "Deploy."),
     ("Publish it on the internet wiki.", "Publish it on the internal wiki."),
@@ -138,6 +141,8 @@ def test_what_a_person_says_beside_a_quote_stays() -> None:
 PASTED = [
     "Subject: backups\n\nBackups are useless.",
     "Look at that.\nFrom: Bob\nBackups are useless.",
+    "Remember:\nHere it is:\nBackups are useless.",
+    "**From:** Bob\nBackups are useless.",
     "Von: Bob\nBackups are useless.",
     "De : Bob\nBackups are useless.",
     "От: Боб\nBackups are useless.",

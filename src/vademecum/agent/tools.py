@@ -31,7 +31,7 @@ _LABEL = 500
 
 
 _NAME = 3
-"""Words of a note's name that may come from its text without being a sentence of the user."""
+"""Neighbouring words of a note's text that may be its name without being a sentence of the user."""
 
 
 class Writing(Protocol):
@@ -214,20 +214,22 @@ def _note(caller: Caller, args: dict[str, Any]) -> Answer:
 
 
 def _note_origin(caller: Caller, args: dict[str, Any]) -> Origin:
-    """The user's when the description and the body are, and the name, which every prompt shows, is some words of them.
+    """The user's when the description and the body are, and the name, which every prompt shows, is a few words of them.
 
     A longer name would be a sentence of its own, and must be theirs like the others.
     """
     name, *texts = (str(args.get(key) or "") for key in ("name", "description", "content"))
     words = _name_words(name)
-    if len(words) > _NAME or not set(words) <= set(_name_words(" ".join(texts))):
+    if words.count(" ") > _NAME + 1 or not any(words in _name_words(text) for text in texts):
         texts.append(name)
     origins = [caller.context.writing(text) for text in texts]
     return next((origin for origin in origins if origin.kind != "user"), origins[0])
 
 
-def _name_words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).casefold())
+def _name_words(text: str) -> str:
+    """The words, each between spaces."""
+    found: list[str] = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).casefold())
+    return f" {' '.join(found)} "
 
 
 def _session_search(caller: Caller, args: dict[str, Any]) -> Answer:

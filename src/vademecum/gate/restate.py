@@ -31,7 +31,7 @@ _QUOTES = re.compile(
     r"|(?<!\w)'[^'\n]{12,2000}'(?!\w)|(?<!\w)`[^`\n]{0,2000}`"
 )
 _TAGGED = re.compile(r"(?s)<(\w[\w-]{0,40})\b[^>]{0,200}>.*?(?:</\1>|\Z)")
-_ANNOUNCED = re.compile(r"[:：][ \t]*\n.*", re.DOTALL)
+_ANNOUNCED = re.compile(r"[:：][ \t]*\n")
 _END = re.compile(r"[.!?]+(?=[\s…]|\Z)|[。！？]+")
 _ELLIPSIS = re.compile(r"\.{2,}(?=\s|\Z)")
 _COLON = re.compile(r"(?<!\d)[:：](?!//|\d)")
@@ -68,13 +68,15 @@ def own_words(message: str) -> str:
 
 def without_quotes(message: str) -> str:
     """The message without what it quotes or pastes, which is somebody else's text."""
-    text = unicodedata.normalize("NFC", message[:LONGEST])
-    for pattern, mark in ((_FENCE, _BLOCK), (_TAGGED, _BLOCK), (_QUOTED_LINE, _BLOCK), (_QUOTES, " … ")):
+    text = unicodedata.normalize("NFC", message[:LONGEST]) + (" …" if len(message) > LONGEST else "")
+    for pattern, mark in ((_FENCE, " … "), (_TAGGED, " … "), (_QUOTED_LINE, _BLOCK), (_QUOTES, " … ")):
         text = pattern.sub(mark, text)
     for pattern in (_pattern("mail"), _RULE_LINE):  # from there on it was pasted
         text = pattern.sub(_BLOCK, text)
-    if (found := _ANNOUNCED.search(text)) and not _is_formula(text[: found.start() + 1].rpartition("\n")[2]):
-        text = text[: found.start() + 1]
+    for found in _ANNOUNCED.finditer(text):
+        if not _is_formula(text[: found.start() + 1].rpartition("\n")[2]):
+            text = text[: found.start() + 1]
+            break
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) > _PASTED_LINES or len(message) > _PASTED_CHARS:  # a dump: what stands round it may be the user's
         paragraphs = [part for part in re.split(r"\n\s*\n", text) if part.strip()]
@@ -214,7 +216,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     """A section of the data file as one pattern."""
     lines = _sections()[name]
     if name == "mail":
-        return re.compile(rf"(?ims)^[ \t]*(?:{'|'.join(lines).replace(' | ', '|')})[ \t]*[:：].*")
+        return re.compile(rf"(?ims)^[ \t*_]*(?:{'|'.join(lines).replace(' | ', '|')})[ \t*_]*[:：].*")
     if name == "abbreviation":
         return re.compile("|".join(re.escape(one) for one in " ".join(lines).split()))
     if name in ("lead", "tail"):
