@@ -53,6 +53,14 @@ The wifi password is on the fridge; the password for staging is different from p
 AUTH_MODE=oauth2-proxy-v7 TOKENIZERS_PARALLELISM=false PATH=/usr/local/bin:/usr/bin
 api_key=settings.OPENAI_API_KEY_2, session_token=session_token
 The encryption key is derived with HKDF-SHA256; JWTs are signed with RS256.
+https://api.example/list?key=settings and https://tracker.example/?key=PROJ-1234&token=YOUR_TOKEN_HERE
+src/a.py:1234:5:error:unused and registry.example:5000:team:image:latest-tag were logged at 2024-01-01T10:30:00
+The password changes from weekly to monthly rotation.
+Password: see the vault in the office
+Passphrase: at least four random words
+pw: required, and the pw is checked twice.
+The passphrase is checked against the list.
+La password è obbligatoria, a senha é obrigatória, hasło jest wymagane.
 """.strip().splitlines()
 
 
@@ -69,6 +77,40 @@ def test_at_least_95_of_100_made_up_secrets_of_more_than_45_kinds_are_gone() -> 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_an_ordinary_note_is_left_as_it_is(text: str) -> None:
     assert redact(text, KEY) == (text, ())
+
+
+SAID = [
+    ("https://api.example/v1?token={}", "abcdef0123456789abcdef"),
+    ("https://api.example/v1?access_token={}&b=1", "abcd1234efgh"),
+    ("https://api.example/v1?a=1&api_key={}", "hunter2hunter2"),
+    ("https://api.example/v1?key={}", "kittens42x"),
+    ("https://api.example/v1?secret={}", "abcdefgh"),
+    ("https://api.example/v1?sig={}", "Zm9vYmFyYmF6"),
+    ("https://api.example/v1?signature={}", "abc123abc123"),
+    ("my pw is {}", "kittens"),
+    ("pw: {}", "hunter2secret"),
+    ("db.example.org:5432:app:bob:{}", "hunter2secret"),
+    ("*:*:*:postgres:{}", "s3cretpw"),
+    ("change my password from {} to newpass88", "oldpass77"),
+    ("change my password from oldpass77 to {}", "newpass88"),
+    ("changed the password from “{}” to “puppies”", "kittens"),
+    ("my password: {}", "correct horse battery staple"),
+    ("Passphrase: {}\nnext line", "correct horse battery staple"),
+    ('password: "{}"', "my dog is Rex"),
+    ("my passphrase is {}", "correct horse battery staple"),
+    ("la password è {}", "Sole2024x"),
+    ("a senha é {}", "Sol2024x"),
+    ("hasło to {}", "Slonce2024"),
+    ("The WiFi key is {}", "kittens42"),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), SAID)
+def test_a_password_in_an_address_a_line_or_a_sentence_is_gone(text: str, value: str) -> None:
+    left, found = redact(text.format(value), KEY)
+    assert value not in left
+    assert found
+    assert redact(left, KEY) == (left, ())
 
 
 def test_what_stands_around_a_secret_stays() -> None:

@@ -54,6 +54,27 @@ _ABOUT = frozenset(
         """,
     )
 )
+_IN_MESSAGES = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        password passwords passphrase passwort kennwort passe contraseña wachtwoord senha must should required enter
+        invalid least most characters chars zeichen field please your wrong incorrect cannot empty blank minimum maximum
+        forgot reset confirm change choose set type new old repeat again login sign required optional stored hashed
+        """,
+    )
+)
+_IN_SENTENCES = _IN_MESSAGES | frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a an the is are was in on at of for with from by to and or not no as if it its this that be been has have see
+        ask use used keep kept need needs needed when both only every each never always can may will manager vault file
+        env der die das ist im in auf bei von und oder nicht siehe frag le la les est dans sur et ou pas voir de du des
+        el los es en y o no ver het een staat zie в на и не у см
+        """,
+    )
+)
 _ABOUT_CJK = ("管理", "策略", "长度")
 _WORD = re.compile(r"[^\W\d_]+")
 _PLAIN_NOT = re.compile(
@@ -226,9 +247,47 @@ def url_password(value: str, _before: str = "") -> Part | None:
     return None if plain or (value.isdigit() and len(value) < 4) else (0, len(value))
 
 
-def url_value(value: str, _before: str = "") -> Part | None:
-    """The value of a parameter of a URL whose name says secret."""
-    return (0, len(value)) if not _ordinary(value) and (looks_random(value) or mixed(value)) else None
+def url_value(value: str, before: str = "") -> Part | None:
+    """The value of a parameter of a URL whose name says secret; behind a bare `key`, one with letters and digits."""
+    if looks_random(value) or mixed(value):
+        return None if _ordinary(value) else (0, len(value))
+    if _ordinary(value) or _words(value) or _NUMBERED_WORD.fullmatch(value.lower()) or _NUMBERS.match(value):
+        return None
+    bare = re.search(r"(?i)[?&#](?:key|id_?key|auth|code)=$", before)
+    both = _LETTER.search(value) and _DIGIT.search(value) and not re.fullmatch(r"[A-Z]+-?\d+", value)
+    return (0, len(value)) if both or not bare else None
+
+
+def told_password(value: str, before: str = "") -> Part | None:
+    """What stands after `my pw is`, to the end of the word: also one plain word."""
+    start, end = _whole_password(value)
+    core = value[start:end]
+    if len(core) < 4 or _ordinary(core) or _about_passwords(before):
+        return None
+    plain = re.fullmatch(r"[a-z]{6,20}", core) and not _PLAIN_NOT.fullmatch(core)
+    return (start, end) if plain or _strong(core) or _MADE.fullmatch(core) else None
+
+
+def changed_passwords(value: str, before: str = "") -> Part | None:
+    """`A to B` behind `password from`: both, when one is what only a password looks like, or the speaker's own."""
+    cores = [word[slice(*_whole_password(word))] for word in value.split(" to ", 1)]
+    quoted = value[0] in _QUOTES and not any(map(_ordinary, cores))
+    own = re.search(r"(?i)\bmy\b[^.\n]*$", before) and not any(map(_PLAIN_NOT.fullmatch, cores))
+    if len(cores) < 2 or not (quoted or own or any(map(_strong, cores))):
+        return None
+    return _whole_password(value)
+
+
+def phrase(value: str, _before: str = "") -> Part | None:
+    """A passphrase of four words or more that is no sentence."""
+    words = re.findall(r"[^\W\d_]+", value.lower())
+    return (0, len(value)) if len(set(words)) >= 4 and _IN_SENTENCES.isdisjoint(words) else None
+
+
+def quoted_phrase(value: str, _before: str = "") -> Part | None:
+    """A passphrase in quotes; a message about a password is none."""
+    words = re.findall(r"[^\W\d_]+", value.lower())
+    return (0, len(value)) if len(words) >= 2 and _IN_MESSAGES.isdisjoint(words) else None
 
 
 def argument(value: str, _before: str = "") -> Part | None:
@@ -360,6 +419,11 @@ CHECKS: dict[str, Check] = {
     "pw": env_password,
     "urlpw": url_password,
     "urlvalue": url_value,
+    "toldpw": told_password,
+    "changedpw": changed_passwords,
+    "phrase": phrase,
+    "quotedphrase": quoted_phrase,
+    "pgpass": env_password,
     "argument": argument,
     "token": header_token,
     "basic": basic_auth,
