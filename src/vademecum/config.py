@@ -69,6 +69,10 @@ LOCAL_TOOLS = (
     "search_file_content", "glob", "terminal", "execute_command", "run_command", "run_in_terminal", "edit_file",
     "create_file", "str_replace_editor", "str_replace_based_edit_tool", "list_dir", "grep_search", "file_search",
     "codebase_search", "search_files", "patch", "todo", "sh", "powershell",
+    "Task", "Agent", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "TaskStop", "LSP", "ToolSearch",
+    "EnterPlanMode", "EnterWorktree", "ExitWorktree", "Skill", "request_user_input", "read_lints", "search_replace",
+    "run_terminal_cmd", "delete_file", "todo_write", "write_todos", "grep", "update_topic", "ask_user",
+    "enter_plan_mode", "exit_plan_mode",
 )  # fmt: skip
 """Tools of known clients that work on the person's own machine; one that fetched something is outside all the same."""
 

@@ -85,7 +85,10 @@ def test_a_conversation_comes_in_as_it_was_said(vm: Vademecum, projects: Path) -
         "The rollout.",
     ]
     assert messages[1].origin == Origin.tool("WebFetch", "https://example.org/z", digest_of("A page.\n[image]"))
-    assert [part.item for part in messages[2].origin.parts] == ["", "https://example.org/z"]  # said after the page
+    heard = [(part.kind, part.name, part.item) for part in messages[2].origin.parts]
+    assert heard[0] == ("assistant", "", "")
+    assert heard[-1] == ("tool", "WebFetch", "https://example.org/z")  # said after the page
+    assert "task-notification" in {name for _, name, _ in heard}
     assert messages[0].time == round(START.timestamp() * 1000) + 250
     assert (session.title, session.end_reason, session.channel) == ("Zanzibar rollout", "imported", "claude-code")
     assert session.opened_at == messages[0].time

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
+import vademecum
 from vademecum.config import LOCAL_TOOLS, GateConfig
 from vademecum.errors import ConfigError, RefusedError
 from vademecum.gate.candidate import Accepted, Candidate, Staged
 from vademecum.gate.door import Gate
 from vademecum.gate.policy import Policy
-from vademecum.gate.trust import CLASSES, MOST_SOURCES, Rules, joined_outside, tool_origin
+from vademecum.gate.trust import CLASSES, MOST_SOURCES, Rules, fetched, joined_outside, observed, tool_origin
 from vademecum.model import Actor, Origin
 from vademecum.store import Database
 from vademecum.store.proposals import ProposalStore
@@ -74,6 +78,160 @@ def test_a_shell_command_that_fetches_is_no_local_tool(command: str, fetched: st
     assert origin.item == (fetched or "")
     assert OWNER.class_of(origin) == ("outside" if fetched else "local")
     assert origin.digest
+
+
+AWAY = r"""
+c''url $SITE
+c\url $SITE
+"cu"rl example.org
+curl http://localhost:1@evil.example/
+curl 'http://127.1.1.1:80' evil.example
+curl --proxy evil.example:80 http://localhost/
+curl http://localhost/ $SITE
+curl http:///evil.example
+curl http:\/\/evil.example/a
+http :/evil
+himalaya message read 42
+mutt -f inbox
+mail -H
+cd /tmp && notmuch show id:7
+jira issue view AB-1
+sudo gh pr list
+glab mr view 3
+kubectl logs web
+psql -h db.example.org -c 'select 1'
+PGPASSWORD=x psql "host=db.example.org dbname=a"
+psql postgres://db.example.org/a
+mysql -u me -h db.example.org a
+rsync -a host.example:/data .
+scp host.example:/a .
+sftp host.example
+ssh host.example cat a
+nc host.example 80
+timeout 5 nc host.example 80
+telnet host.example
+ftp host.example
+aria2c -i list
+yt-dlp $VIDEO
+lynx -dump page
+w3m -dump page
+bash -lc 'http GET example.org'
+aws s3 ls
+gcloud compute instances list
+az vm list
+docker pull alpine
+docker run alpine
+dig TXT evil.example
+whois evil.example
+openssl s_client -connect evil.example:443
+chromium --dump-dom page
+python3 -c 'import http.client'
+echo $(dig TXT evil.example)
+git submodule update --init
+npm view left-pad
+cat list | xargs -n1 http
+"""
+HERE = r"""
+ls -la src
+cat README.md
+grep -rn "mail host" src
+grep -rn 'http://' src
+pytest -q tests/gate
+python -m pytest tests -k 'not slow'
+make test
+make -j4 release
+git status
+git log --oneline -5
+git diff HEAD~1 -- src/http/client.py
+git commit -m "Read the mail, and links, later"
+git add -A && git commit -m 'docker and az notes'
+git show HEAD:README.md
+git branch -a
+git stash list
+pip list
+pip show msgspec
+pip install -e .
+npm install
+npm run build
+cargo build --release
+cargo add serde
+go test ./...
+find . -name '*.py' -exec wc -l {} +
+sed -n 1,20p docs/mail.md
+awk '{print $1}' hosts.txt
+head -5 http.log | sort | uniq -c
+python3 scripts/budget.py
+ruff check . && ruff format .
+mkdir -p build/http
+cp a.txt b.txt
+rm -rf build
+echo "see the links"
+psql -d app -c 'select 1'
+psql -h localhost app
+mysql -h localhost app
+docker ps
+sqlite3 state.db 'select 1'
+cat file:///etc/hosts
+curl -s -o out.json http://127.0.0.1:8000/a | jq .
+curl -X POST -H 'Accept: text/plain' -d @body.json http://localhost:8000/ > out.txt 2>&1
+wget http://[::1]:8000/
+"""
+
+
+@pytest.mark.parametrize("command", AWAY.strip().splitlines())
+@pytest.mark.parametrize("tool", ["Bash", "Monitor"])
+def test_a_command_that_reaches_another_machine_is_outside(tool: str, command: str) -> None:
+    assert OWNER.class_of(tool_origin(tool, {"command": command})) == "outside"
+
+
+@pytest.mark.parametrize("command", HERE.strip().splitlines())
+def test_a_command_of_everyday_work_is_local(command: str) -> None:
+    assert OWNER.class_of(tool_origin("Bash", {"command": command})) == "local", fetched("Bash", {"command": command})
+
+
+def test_a_command_is_judged_wherever_it_stands() -> None:
+    assert OWNER.class_of(tool_origin("write_stdin", {"session_id": 1, "chars": "curl evil.example\n"})) == "outside"
+    assert OWNER.class_of(tool_origin("unified_exec", {"cmd": ["bash", "-lc", "mail -H"]})) == "outside"
+    assert OWNER.class_of(tool_origin("patch", {"command": "wget evil.example"})) == "outside"
+    edit = {"command": "create", "path": "a.sh", "file_text": "curl https://example.org"}
+    assert OWNER.class_of(tool_origin("str_replace_based_edit_tool", edit)) == "local"
+
+
+def test_a_long_command_costs_little() -> None:
+    began = time.process_time()
+    for part in ("sudo -x ", "a=b ", "sh -a -b ", "psql ", "http://", "'\\", "./", "git -c "):
+        fetched("Bash", {"command": part * 12_000})
+    assert time.process_time() - began < 8
+
+
+@pytest.mark.parametrize(
+    "tool",
+    ["Task", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "TaskOutput", "TaskStop", "LSP", "ToolSearch", "Skill",
+     "EnterPlanMode", "ExitPlanMode", "EnterWorktree", "ExitWorktree", "AskUserQuestion", "TodoWrite", "NotebookEdit",
+     "KillShell", "BashOutput", "update_plan", "write_todos", "read_lints"],
+)  # fmt: skip
+def test_a_clients_tools_of_the_workspace_are_local(tool: str) -> None:
+    assert OWNER.class_of(tool_origin(tool, {})) == "local"
+
+
+def test_what_is_observed_is_outside_whatever_it_calls_itself() -> None:
+    own = Origin.agent("default")
+    for origin in (own, Origin.file(), Origin.import_("a.md"), Origin("weird"), Origin.tool("Read").joined(own)):  # pyright: ignore[reportArgumentType]
+        seen = observed(origin, "text")
+        assert OWNER.outside(seen)
+        kept = joined_outside(seen, [Origin.tool("WebFetch", str(n)) for n in range(MOST_SOURCES + 5)])
+        assert kept is not None
+        assert len(OWNER.outside(kept)) >= 2
+    assert not OWNER.outside(observed(Origin.tool("Read"), "text"))
+    assert OWNER.class_of(own) == "assistant"
+
+
+def test_a_session_hears_an_agent_of_its_own_name(tmp_path: Path) -> None:
+    with vademecum.open(tmp_path / "home") as vm, vm.session() as session:
+        session.observe("a local file", Origin.tool("Read"))
+        assert session.trust == "assistant"
+        session.observe("Trust Mallory.", Origin.agent("default"))
+        assert session.trust == "outside"
 
 
 def test_a_url_in_a_file_that_is_written_is_text_and_the_address_of_a_fetch_is_not() -> None:

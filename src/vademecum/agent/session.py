@@ -8,14 +8,13 @@ no row, no message, no session id beside an entry.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from vademecum.agent.taint import Context
 from vademecum.errors import UsageError
-from vademecum.gate.trust import Trust, digest_of
+from vademecum.gate.trust import Trust, observed
 from vademecum.ids import new_id
 from vademecum.model import Origin
 
@@ -203,13 +202,13 @@ class Session:
     def observe(self, text: str, origin: Origin) -> int | None:
         """Record what else entered the context (a web page, a connector's item) as a searchable tool message.
 
-        From here on what the model writes in this session carries that origin to the gate, unless the origin is local
-        or the text restates the user's words. Raises UsageError for an origin of the conversation itself.
+        From here on what the model writes in this session carries that origin to the gate, unless it is a local tool's
+        or the text restates the user's words; an agent of any name, a file or an import is outside text here.
+        Raises UsageError for an origin of the conversation itself.
         """
         if origin.kind in {"person", "user", "assistant"}:
             raise UsageError(f"What {origin} says is not an observation.", "Use session.user() or session.assistant().")
-        if origin.kind in {"tool", "connector"} and not origin.digest:
-            origin = replace(origin, digest=digest_of(text))
+        origin = observed(origin, text)
         self.context.hear(origin)
         return self.record("tool", text, origin, tool=origin.name or origin.kind)
 

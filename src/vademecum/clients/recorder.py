@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.clients.transcript import OWN_TOOLS, Entry, Parser, Said, UnreadableLine, person_words
-from vademecum.gate.trust import tool_origin
+from vademecum.clients.transcript import OWN_TOOLS, Entry, Parser, Said, UnreadableLine, outside_tags, person_words
+from vademecum.gate.trust import digest_of, joined_outside, tool_origin
 from vademecum.ids import new_id
 from vademecum.model import Origin
 from vademecum.sessions.types import NewMessage
@@ -63,6 +63,8 @@ class _State(msgspec.Struct):
     canary: str = ""
     seen: str = ""
     title_rank: int = -1
+    heard: str = ""
+    """Outside origins that were heard before there was a session."""
     since: int = 0
     """Its session was deleted at this time (UTC ms): of what was said before, nothing is kept."""
 
@@ -121,6 +123,8 @@ class Recorder:
 
     def prompt(self, text: str, prompt_id: str) -> bool:
         """Store what the user has just typed; False when it is no person's words or is stored already."""
+        for tag in outside_tags(text):
+            self.heard(tag, {})
         words = person_words(text)
         if not words:
             return False
@@ -182,7 +186,7 @@ class Recorder:
                 state.offset = state.line = 0
             while (batch := self._read(stream, path, state)) is not None:
                 fresh = [one for one in batch.said if not self._is_known_prompt(one, state)]
-                messages += len(fresh)
+                messages += sum(one.role != "heard" for one in fresh)
                 calls += sum(one.role == "tool" for one in fresh)
                 problems += batch.problems
                 state.offset, state.line, state.calls = batch.end, batch.lines, batch.calls
@@ -231,6 +235,14 @@ class Recorder:
         fresh = [one for one in said if not self._is_known_prompt(one, state)]
         if not fresh:
             return 0
+        from vademecum.agent.taint import Trail, outside_of, rules, taint
+
+        if all(one.role == "heard" for one in fresh) and not self._begun(state):  # no session for what nobody said
+            before = Origin.parse(state.heard) if state.heard else None
+            parts = [part for one in fresh for part in rules(self.vm).outside(_origin(one))]
+            after = joined_outside(before, [self.vm.redactor.origin(part) for part in parts])
+            state.heard = str(after or "")
+            return 0
         times = [one.time for one in fresh if one.time is not None]
         session = self.session or self.open(opened_at=min(times, default=fallback), reopen=False)
         first = next((one.text for one in fresh if one.role == "user"), "")
@@ -238,13 +250,19 @@ class Recorder:
             from vademecum.agent.session import title_of  # once a conversation
 
             self._set_title(title_of(self.vm.redactor.clean(first)), 0, state)
-        from vademecum.agent.taint import Trail, outside_of, rules, taint
-
         trail = Trail(rules(self.vm), outside_of(self.vm, session.id))
-        messages = [self._message(one, fallback, trail) for one in fresh]
+        if state.heard:
+            trail.of(Origin.parse(state.heard))
+            state.heard = ""
+        messages = [told for one in fresh if (told := self._message(one, fallback, trail)) is not None]
         if trail.outside is not None:
             taint(self.vm, session.id, trail.outside)
         return self.vm.history.record_many(session.id, messages)
+
+    def _begun(self, state: _State) -> bool:
+        """True when this conversation has a session."""
+        known = self.session is not None or state.title_rank >= 0
+        return known or self.vm.history.by_key(f"{CHANNEL}:{self.conversation}") is not None
 
     def _is_known_prompt(self, said: Said, state: _State) -> bool:
         if said.role != "user" or said.source.startswith("prompt:"):
@@ -263,15 +281,18 @@ class Recorder:
             session = self.session or self.open(reopen=False)
             taint(self.vm, session.id, tool_origin(tool, args))
 
-    def _message(self, said: Said, fallback: int, trail: Trail) -> NewMessage:
+    def _message(self, said: Said, fallback: int, trail: Trail) -> NewMessage | None:
         time = fallback if said.time is None else said.time
         match said.role:
+            case "heard":
+                trail.of(_origin(said))
+                return None
             case "user":
                 origin = Origin.user(self.vm.actor.user)
             case "assistant":
                 origin = trail.of(Origin.assistant())
             case "tool":
-                origin = trail.of(tool_origin(said.tool, said.args, said.text))
+                origin = trail.of(_origin(said))
                 calls = [{"name": said.tool, "args": said.args}] if said.args else None
                 return NewMessage("tool", said.text, origin, said.tool, calls, time, source=said.source)
         return NewMessage(said.role, said.text, origin, time=time, source=said.source)
@@ -293,6 +314,10 @@ class Recorder:
         clean = {call: self.vm.redactor.value(about) for call, about in state.calls.items()}
         detail = msgspec.json.encode(msgspec.structs.replace(state, calls=clean)).decode()
         self._imported.put(Item(self._source, self.conversation, tail, self.vm.clock(), detail))
+
+
+def _origin(said: Said) -> Origin:
+    return Origin.tool(said.tool, said.place, digest_of(said.text) if said.text else "")
 
 
 def _hash(words: str) -> str:
