@@ -2,7 +2,7 @@
 
 Idea: one JSON object a line; a line is a person's words only when nothing marks it as the program's (meta, side chain,
 summary, reminder, hook output, queue bookkeeping). Invariant: text that a hook injected never comes out as the user's,
-and a line that is not understood raises `UnreadableLine` instead of being guessed at.
+what entered the context from somewhere else, or in a way that is not known, comes out as heard from outside, and a line that is not understood raises `UnreadableLine` instead of being guessed at.
 """
 
 from __future__ import annotations
