@@ -2,7 +2,8 @@
 
 Idea: one JSON object a line; a line is a person's words only when nothing marks it as the program's (meta, side chain,
 summary, reminder, hook output, queue bookkeeping). Invariant: text that a hook injected never comes out as the user's,
-what entered the context from somewhere else, or in a way that is not known, comes out as heard from outside, and a line that is not understood raises `UnreadableLine` instead of being guessed at.
+what entered the context from somewhere else, or in a way that is not known, comes out as heard from outside, and a line
+that is not understood raises `UnreadableLine` instead of being guessed at.
 """
 
 from __future__ import annotations
@@ -70,7 +71,6 @@ _QUIET_SYSTEM = frozenset(
 )  # fmt: skip
 _SPOKEN = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"})
 _SHOWN = frozenset({"text", "image", "document", "tool_result", "tool_reference"})
-_TRAILING = r"(?s)\s*<system-reminder>(?:(?!<system-reminder>).)*</system-reminder>\s*\Z"
 _INTERRUPTED = "[Request interrupted by user"
 
 
@@ -290,8 +290,8 @@ def person_words(text: str) -> str:
         return text.strip()
     if (output := _OUTPUT.search(text)) is not None:
         text = text[: output.start()]
-    while (reminder := re.search(_TRAILING, text)) is not None:
-        text = text[: reminder.start()]
+    while (text := text.rstrip()).endswith("</system-reminder>") and (begin := text.rfind("<system-reminder>")) >= 0:
+        text = text[:begin]
     typed: list[str] = []
     while (found := re.match(_LEADING, text)) is not None:
         text = text[found.end() :]
