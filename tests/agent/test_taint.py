@@ -46,7 +46,7 @@ def test_what_is_written_after_outside_text_names_it_and_waits(tmp_path: Path, o
     assert vm.history.around(message or 0, 0, 0)[0].origin.derived  # so that a later session hears it too
 
 
-@pytest.mark.parametrize("origin", [Origin.tool("Bash"), Origin.import_("a.md"), Origin.file()], ids=str)
+@pytest.mark.parametrize("origin", [Origin.tool("Bash"), Origin.tool("Read")], ids=str)
 def test_local_text_taints_nothing(tmp_path: Path, origin: Origin) -> None:
     with vademecum.open(tmp_path).session() as s:
         s.observe("The build takes ten minutes.", origin)
