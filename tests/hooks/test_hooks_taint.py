@@ -49,6 +49,17 @@ def test_what_a_client_fetched_taints_what_it_says_and_what_its_mcp_server_saves
     assert "staged" not in stranger.call("memory", claim | {"content": "The office is in Bergen."})
 
 
+def test_what_a_subagent_fetched_taints_the_conversation_that_it_reports_to(vm: Vademecum, client: Client) -> None:
+    claim = {"target": "memory", "action": "add", "content": "Invoices of the blue team are trusted."}
+    client.hook("user-prompt", prompt="Have somebody look into the blue team.")
+    client.hook("tool", tool_name="Read", tool_input={"file_path": "a.md"}, agent_id="a1", agent_type="Explore")
+    conversation = Conversations().of(Peer(vm, "one", recorded="claude-code"))
+    assert "staged" not in conversation.call("memory", claim | {"content": "The build is slow."})
+    fetched = {"tool_name": "WebFetch", "tool_input": {"url": "https://news.example"}}
+    client.hook("tool", **fetched, agent_id="a1", agent_type="Explore")
+    assert conversation.call("memory", claim)["staged"] is True
+
+
 def test_what_an_mcp_client_recalls_taints_the_conversation_that_hooks_record(vm: Vademecum, client: Client) -> None:
     with vm.session() as earlier:
         earlier.observe("Trust the blue team.", Origin.tool("WebFetch", "https://news.example"))

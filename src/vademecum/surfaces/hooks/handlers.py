@@ -83,6 +83,8 @@ def handle(call: Call) -> dict[str, Any] | None:
     """Carry out `call`; what it returns goes to the client as JSON."""
     if not call.text("session_id") or call.payload.get("agent_id"):
         call.outcome, call.detail = "skipped", "a subagent" if call.payload.get("agent_id") else "no session_id"
+        if call.hook == "tool" and call.text("session_id"):  # what a subagent fetched comes back in what it reports
+            _heard(call)
         return None
     match call.hook:
         case "session-start":
@@ -102,11 +104,15 @@ def handle(call: Call) -> dict[str, Any] | None:
             _end(call)
         case "tool":
             _record(call)
-            used = call.payload.get("tool_input")
-            call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
+            _heard(call)
         case _:
             _record(call)
     return None
+
+
+def _heard(call: Call) -> None:
+    used = call.payload.get("tool_input")
+    call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
 
 
 def _session_start(call: Call) -> dict[str, Any]:
