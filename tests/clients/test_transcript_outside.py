@@ -91,8 +91,8 @@ OUTSIDE: list[dict[str, Any]] = [
     {"type": "saved_hook_context", "content": ["the web says"]},
 ]  # fmt: skip
 LOCAL: list[dict[str, Any]] = [
-    {"type": "attachment", "attachment": {"type": "file", "filename": "/work/a.py", "content": "b"}},
-    {"type": "attachment", "attachment": {"type": "opened_file_in_ide", "filename": "/work/a.py"}},
+    {"type": "attachment", "attachment": {"type": "file", "filename": "/home/ana/a.py", "content": "b"}},
+    {"type": "attachment", "attachment": {"type": "opened_file_in_ide", "filename": "/home/ana/a.py"}},
     {"type": "attachment", "attachment": {"type": "todo_reminder", "content": []}},
     {"type": "attachment", "attachment": {"type": "hook_additional_context", "content": [OURS]}},
     {"type": "attachment", "attachment": {"type": "hook_success", "content": "", "stdout": "{}"}},
