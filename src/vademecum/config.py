@@ -20,7 +20,19 @@ CharLimit = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class MemoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `memory`: the bounded stores and what is saved without being asked."""
+    """Section `memory`: the bounded stores, what is saved without being asked, and the memory next to the core."""
+
+    provider: str = ""
+    """The one memory next to the core: `bank` or an external one by name; empty: files and session search only."""
+    recall_mode: Literal["hybrid", "context", "tools"] = "hybrid"
+    """`context`: recalled text goes into the prompt, no tools; `tools`: tools only; `hybrid`: both."""
+    recall_seconds: Annotated[float, msgspec.Meta(ge=0)] = 0
+    """Longest wait of a turn for recall; 0: 0.3 s for the bank, 3 s for others. A late answer serves the next turn."""
+    recall_tokens: Annotated[int, msgspec.Meta(ge=50)] = 600
+    """Most tokens of recalled text in one turn."""
+    retain: Literal["auto", "propose", "off"] = "auto"
+    """What becomes of facts found in a conversation: kept, or proposed to a person, or not looked for."""
+    daily_notes: bool = False
 
     memory_enabled: bool = True
     user_profile_enabled: bool = True
@@ -30,6 +42,15 @@ class MemoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     consolidate_at: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
     write_approval: Literal["off", "untrusted", "all"] = "untrusted"
     review_every_turns: Annotated[int, msgspec.Meta(ge=0)] = 10
+
+
+class BankConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `bank`: with whom facts are shared, and which team this home belongs to."""
+
+    scope: Literal["agent", "user", "team", "organisation"] = "agent"
+    """Where a fact lands when the call does not say."""
+    team: str = ""
+    organisation: str = ""
 
 
 class SessionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,6 +123,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole of `config.yaml`. Counts are characters unless the name says otherwise."""
 
     memory: MemoryConfig = MemoryConfig()
+    bank: BankConfig = BankConfig()
+    providers: dict[str, dict[str, Any]] = {}
+    """Settings of providers by name; each says in `vademecum provider list NAME` which it takes."""
+    embedder: str = "local"
+    """`local`, `off`, `openai:MODEL`, or the address of an OpenAI-compatible server followed by `#MODEL`."""
     sessions: SessionsConfig = SessionsConfig()
     models: ModelConfig = ModelConfig()
     serve: ServeConfig = ServeConfig()

@@ -13,8 +13,9 @@
     ├── LockedError           another process holds the lock, or the database is busy
     ├── UnreadableError       a file cannot be read as what it should be
     ├── StorageError          the disk or the database refused (full, read-only, damaged)
-    └── ModelError            the chat model could not be reached or answered nonsense
-        └── NoModelError      no model is configured
+    ├── ModelError            the chat model could not be reached or answered nonsense
+    │   └── NoModelError      no model is configured
+    └── ProviderError         the external memory could not be used
 
 Invariant: a message says what was wrong and what was kept; a hint says what to do next. `code` is stable (see
 VERSIONING.md), the wording is not.
@@ -149,3 +150,27 @@ class NoModelError(ModelError):
     """No model is configured; everything else works without one."""
 
     code = "no_model"
+
+
+class ProviderError(VademecumError):
+    """The external memory could not be reached, refused, or answered nonsense; what was to be stored is kept.
+
+    `passing` is true when the same call may succeed later (no network, 429, 500, time-out); `retry_after` how many
+    seconds the vendor asks to wait; `status` its HTTP status, if one came.
+    """
+
+    code = "provider"
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        passing: bool = False,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.passing = passing
+        self.status = status
+        self.retry_after = retry_after
