@@ -216,6 +216,22 @@ CREATE INDEX messages_held ON messages (session) WHERE held = 1;
 CREATE INDEX messages_origin ON messages (origin, session) WHERE origin <> 'assistant' AND origin <> 'user:owner';
 """
 
+_RETENTION = """
+CREATE TABLE retained (
+  session INTEGER PRIMARY KEY REFERENCES sessions (n) ON DELETE CASCADE,
+  looked_to INTEGER NOT NULL,
+  asked_to INTEGER NOT NULL
+) STRICT;
+CREATE TABLE sightings (
+  key TEXT NOT NULL,
+  message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+  session INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
+  PRIMARY KEY (key, message)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sightings_message ON sightings (message);
+CREATE INDEX sightings_session ON sightings (session);
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -226,4 +242,5 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("proposals_2", _PROPOSALS_2),
     ("taint", _TAINT),
     ("quarantine", _QUARANTINE),
+    ("retention", _RETENTION),
 ]
