@@ -191,6 +191,11 @@ def _content(text: str, language: str) -> tuple[str, ...]:
 # Which language
 
 
+def languages_of(text: str) -> tuple[str, ...]:
+    """The languages that a text may be in, the likeliest ones; empty when it is in none that is known."""
+    return _languages(_fold(text))
+
+
 def _languages(folded: str) -> tuple[str, ...]:
     """The languages that a sentence may be in, the likeliest ones; empty when it is in none that is known."""
     scripts = [_script(letter) for letter in folded if not letter.isascii()]
