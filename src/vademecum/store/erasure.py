@@ -23,6 +23,8 @@ _HOLDERS = (
     ("proposals", "findings"),
     ("imported", "detail"),
     ("heartbeats", "detail"),
+    ("manifests", "entries"),
+    ("manifests", "left_out"),
 )
 """Columns that may quote a text; messages are looked through one by one, and proposals are emptied."""
 

@@ -232,6 +232,109 @@ CREATE INDEX sightings_message ON sightings (message);
 CREATE INDEX sightings_session ON sightings (session);
 """
 
+_FACTS = """
+CREATE TABLE fact_owners (
+  n INTEGER PRIMARY KEY,
+  scope TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  name TEXT NOT NULL,
+  UNIQUE (scope, agent, user, name)
+) STRICT;
+CREATE TABLE facts (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  owner INTEGER NOT NULL REFERENCES fact_owners (n),
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  key TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  outside INTEGER NOT NULL DEFAULT 0,
+  speaker TEXT NOT NULL DEFAULT '',
+  entities TEXT NOT NULL DEFAULT '[]',
+  detail TEXT NOT NULL DEFAULT '{}',
+  learnt_at INTEGER NOT NULL,
+  valid_from INTEGER,
+  valid_to INTEGER,
+  superseded_by TEXT,
+  derived INTEGER NOT NULL DEFAULT 0,
+  uses INTEGER NOT NULL DEFAULT 0,
+  used_at INTEGER,
+  confirmations INTEGER NOT NULL DEFAULT 0,
+  held INTEGER NOT NULL DEFAULT 0,
+  withdrawn INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX facts_open ON facts (owner, key) WHERE valid_to IS NULL AND withdrawn = 0;
+CREATE INDEX facts_key ON facts (owner, key);
+CREATE INDEX facts_latest ON facts (owner, learnt_at DESC);
+CREATE TABLE fact_evidence (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  fact INTEGER NOT NULL REFERENCES facts (n) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  quote TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  stated TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  session TEXT,
+  message INTEGER,
+  speaker TEXT NOT NULL DEFAULT '',
+  held INTEGER NOT NULL DEFAULT 0,
+  withdrawn INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE UNIQUE INDEX fact_evidence_once ON fact_evidence (fact, key);
+CREATE INDEX fact_evidence_session ON fact_evidence (session, message) WHERE session IS NOT NULL;
+CREATE TABLE fact_entities (
+  n INTEGER PRIMARY KEY,
+  fact INTEGER NOT NULL REFERENCES facts (n) ON DELETE CASCADE,
+  owner INTEGER NOT NULL,
+  entity TEXT NOT NULL
+) STRICT;
+CREATE INDEX fact_entities_entity ON fact_entities (owner, entity, fact);
+CREATE INDEX fact_entities_fact ON fact_entities (fact);
+CREATE TABLE fact_links (
+  kind TEXT NOT NULL,
+  a INTEGER NOT NULL REFERENCES facts (n) ON DELETE CASCADE,
+  b INTEGER NOT NULL REFERENCES facts (n) ON DELETE CASCADE,
+  PRIMARY KEY (a, b, kind)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX fact_links_back ON fact_links (b, kind);
+CREATE TABLE fact_drafts (
+  proposal TEXT PRIMARY KEY REFERENCES proposals (id) ON DELETE CASCADE,
+  draft TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER fact_drafts_erased AFTER UPDATE OF text ON proposals WHEN new.text = '' AND new.before = ''
+BEGIN
+  DELETE FROM fact_drafts WHERE proposal = new.id;
+END;
+CREATE VIRTUAL TABLE fact_text USING fts5(
+  body,
+  content='', contentless_delete=1,
+  tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
+);
+CREATE VIRTUAL TABLE fact_words USING fts5vocab(fact_text, row);
+CREATE TRIGGER facts_deleted AFTER DELETE ON facts
+BEGIN
+  DELETE FROM fact_text WHERE rowid = old.n;
+END;
+"""
+
+_MANIFESTS = """
+CREATE TABLE manifests (
+  session INTEGER NOT NULL REFERENCES sessions (n) ON DELETE CASCADE,
+  turn TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  entries TEXT NOT NULL,
+  left_out TEXT NOT NULL,
+  PRIMARY KEY (session, turn, provider)
+) STRICT, WITHOUT ROWID;
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -243,4 +346,6 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("taint", _TAINT),
     ("quarantine", _QUARANTINE),
     ("retention", _RETENTION),
+    ("facts", _FACTS),
+    ("manifests", _MANIFESTS),
 ]
