@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vademecum.clock import parse_iso
-from vademecum.errors import UsageError
+from vademecum.errors import NotFoundError, UsageError
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.output import ago, clip, clock_time, moment, plural, printable, table
 from vademecum.surfaces.cli.terminal import confirmed
@@ -58,16 +58,27 @@ def list_(app: App, limit: int, channel: str | None) -> None:
 @click.argument("session_id", metavar="ID")
 @click.option("--head", type=click.IntRange(0), help="Only the first N messages (and the last --tail).")
 @click.option("--tail", type=click.IntRange(0), help="Only the last N messages (and the first --head).")
+@click.option("--around", type=click.IntRange(1), metavar="MESSAGE", help="Only what was said round this message.")
 @click.option("--snapshot", is_flag=True, help="Print the frozen prompt instead of the messages.")
+@click.option("--manifest", is_flag=True, help="Print what was recalled into each turn, and what was left out.")
 @click.pass_obj
-def show(app: App, session_id: str, head: int | None, tail: int | None, snapshot: bool) -> None:
+def show(
+    app: App, session_id: str, head: int | None, tail: int | None, *, around: int | None, snapshot: bool, manifest: bool
+) -> None:
     """Print a session's messages."""
     history = app.vm.history
     info = history.find(session_id)
+    if manifest:
+        from vademecum.surfaces.cli.manifest import show_manifest
+
+        show_manifest(app, info.id)
+        return
     if snapshot:
         app.emit({"session_id": info.id, "snapshot": info.snapshot or ""}, info.snapshot or "")
         return
-    if head is None and tail is None:
+    if around is not None:
+        first, last = _round(app, info, around), list["Message"]()
+    elif head is None and tail is None:
         first, last = history.messages(info.id), list["Message"]()
     else:
         first, last = history.read(info.id, head or 0, tail or 0)
@@ -147,6 +158,13 @@ def delete(app: App, ids: tuple[str, ...], yes: bool) -> None:
         return
     gone = sum(history.delete(info.id) for info in infos)
     app.emit({"success": True, "sessions": len(infos), "messages": gone}, f"Deleted {what}.")
+
+
+def _round(app: App, info: SessionInfo, message: int) -> list[Message]:
+    found = app.vm.history.around(message)
+    if found[0].session_id != info.id:
+        raise NotFoundError(f"Message {message} is not of session {info.id}.", f"It is of {found[0].session_id}.")
+    return found
 
 
 def sentence(hint: str) -> str:
