@@ -3,7 +3,8 @@
 Idea: a provider is a small class with no state but its connection; the manager gives it a context, calls it from
 threads, holds it to a budget of time, fences what it says and redacts what it is told, so a provider does none of this.
 Invariant: every method may raise `ProviderError` (and nothing else on purpose); `passing` tells the manager whether to
-try again. No method is called before `open`, and `available` never touches the network.
+try again. `available`, `system_block`, `tools` and `writes` are called before `open` too and never touch the network;
+everything else comes after it, from several threads at once.
 
 A third party registers a class under the entry point `vademecum.providers`; its name is the entry's.
 """
@@ -47,7 +48,8 @@ class Context:
     """What a provider may know of its host.
 
     `folder` is for files of its own (make it when needed); `settings` are those of config.yaml; `env` the environment
-    over `.env`; `session` is empty outside a conversation; `seconds` is the longest that one request may take.
+    over `.env`; `session` is empty outside a conversation; `seconds` is the longest that one request may take. `bank`
+    is given to the built-in provider alone.
     """
 
     actor: Actor
@@ -58,6 +60,7 @@ class Context:
     session: str = ""
     channel: str = ""
     seconds: float = 30.0
+    bank: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,10 @@ class MemoryChange:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """One thing that the memory knows. `id` is its own name for it; `score` as the vendor gives it; `at` in UTC ms."""
+    """One thing that the memory knows. `id` is its own name for it; `score` as the vendor gives it; `at` in UTC ms.
+
+    `origin` is the built-in bank's to say; of every other provider the host computes it. `detail` may say `why`.
+    """
 
     id: str
     text: str
@@ -97,6 +103,7 @@ class Recalled:
     score: float | None = None
     at: int | None = None
     detail: Mapping[str, str] = field(default_factory=dict[str, str])
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,10 @@ class Provider:
         """At most 500 characters about its tools for the system prompt; the same text for the whole session."""
         return ""
 
+    def on_session_start(self, session: str) -> Sequence[Recalled]:  # noqa: ARG002  part of the contract
+        """What matters now, whatever is going to be said; asked once, before a session's first `prefetch`."""
+        return ()
+
     def prefetch(self, query: str) -> Sequence[Recalled]:
         """What fits the user's words, best first."""
         raise NotImplementedError
@@ -149,6 +160,10 @@ class Provider:
     def tools(self) -> tuple[ToolSpec, ...]:
         """Its own tools for the model; they take the place of `recall` and `retain`. Known before `open`."""
         return ()
+
+    def writes(self, name: str, args: Mapping[str, Any]) -> bool:  # noqa: ARG002  part of the contract
+        """Whether this call of a tool would store or erase something; such calls are refused in an incognito session."""
+        return True
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run one of its tools."""
