@@ -86,7 +86,7 @@ def classify(sentence: str, *, known: Collection[str] = ()) -> Signal:
     text = " ".join(unicodedata.normalize("NFC", sentence[: LONGEST_SENTENCE + 1]).replace("’", "'").split())
     if len(sentence) > LONGEST_SENTENCE:
         return _skip("any.long", "", "", f"longer than {LONGEST_SENTENCE} characters: a dump, no sentence")
-    folded = _fold(text)
+    folded = fold(text)
     for rule in _dumps():
         if _compiled(rule.fits).search(folded):
             return _skip(f"any.{rule.name}", "", text, rule.why)
@@ -119,7 +119,7 @@ def _read(text: str, language: str) -> Signal:
     """What the rules of one language say."""
     rules = _rules(language)
     core = _strip(text, rules.courtesy, None)
-    folded = _fold(core)
+    folded = fold(core)
     for rule in rules.rules:
         if _compiled(rule.fits).search(folded) and not (rule.unless and _compiled(rule.unless).search(folded)):
             name = f"{language}.{rule.name}"
@@ -136,7 +136,7 @@ def _target(branch: Branch) -> Target:
 
 def _strip(text: str, lead: re.Pattern[str], tail: re.Pattern[str] | None) -> str:
     """`text` without the formulas around it; unchanged when hardly anything would remain."""
-    folded = _fold(text)
+    folded = fold(text)
     start, end = 0, len(text)
     for _ in range(_STRIPS):
         found = lead.match(folded, start)
@@ -184,7 +184,7 @@ def _content(text: str, language: str) -> tuple[str, ...]:
     """The words that carry a sentence; Chinese by its characters."""
     common = _common()[language] - _rules(language).negations
     pattern = r"[\u3400-\u9fff]|[a-z0-9]{1,60}" if language == "zh" else r"\w[\w'+#./-]{0,60}"
-    found = (word.rstrip(".-/'") for word in re.findall(pattern, _fold(text)))
+    found = (word.rstrip(".-/'") for word in re.findall(pattern, fold(text)))
     return tuple(word for word in found if word and word not in common)
 
 
@@ -193,7 +193,7 @@ def _content(text: str, language: str) -> tuple[str, ...]:
 
 def languages_of(text: str) -> tuple[str, ...]:
     """The languages that a text may be in, the likeliest ones; empty when it is in none that is known."""
-    return _languages(_fold(text))
+    return _languages(fold(text))
 
 
 def _languages(folded: str) -> tuple[str, ...]:
@@ -229,7 +229,8 @@ def _base(letter: str) -> str:
     return lower if len(lower) == 1 else bare
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """`text` in lower case and without accents, of the same length: what patterns are compared with."""
     lower = text.lower() if text.isascii() else ""
     return lower or "".join(map(_base, text))
 
@@ -252,7 +253,7 @@ def _load(name: str) -> dict[str, Any]:
 def _common() -> dict[str, frozenset[str]]:
     """The words by which a language is known."""
     words = cast("dict[str, str]", _shared()["languages"])
-    return {language: frozenset(_fold(text).split()) for language, text in words.items()}
+    return {language: frozenset(fold(text).split()) for language, text in words.items()}
 
 
 @functools.cache
@@ -270,7 +271,7 @@ def _rules(language: str) -> _Rules:
         for name in ("courtesy", "lead")
     )
     tail = re.compile(f"[ ,，]{{0,2}}(?:{_alternatives(forms['tail'], lists, language)})[ .!。！]{{0,4}}$")
-    negations = frozenset(_fold(data["negations"]).split())
+    negations = frozenset(fold(data["negations"]).split())
     return _Rules(courtesy, lead, tail, negations, tuple(_read_rules(data["rule"], lists, language)))
 
 

@@ -66,10 +66,11 @@ def own_words(message: str) -> str:
     return " ".join(_own_sentences(message))
 
 
-def without_quotes(message: str) -> str:
-    """The message without what it quotes or pastes, which is somebody else's text."""
+def without_quotes(message: str, *, inline: bool = False) -> str:
+    """The message without what it quotes or pastes, which is somebody else's text. `inline` keeps quotes in a line."""
     text = unicodedata.normalize("NFC", message[:LONGEST]) + (" …" if len(message) > LONGEST else "")
-    for pattern, mark in ((_FENCE, " … "), (_TAGGED, " … "), (_QUOTED_LINE, _BLOCK), (_QUOTES, " … ")):
+    patterns = ((_FENCE, " … "), (_TAGGED, " … "), (_QUOTED_LINE, _BLOCK), (_QUOTES, " … "))
+    for pattern, mark in patterns[:-1] if inline else patterns:
         text = pattern.sub(mark, text)
     for pattern in (_pattern("mail"), _RULE_LINE):  # from there on it was pasted
         text = pattern.sub(_BLOCK, text)
