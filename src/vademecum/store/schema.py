@@ -335,6 +335,108 @@ CREATE TABLE manifests (
 ) STRICT, WITHOUT ROWID;
 """
 
+_VECTORS = """
+CREATE TABLE vector_spaces (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  spec TEXT NOT NULL,
+  dimensions INTEGER NOT NULL DEFAULT 0,
+  target INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  complete_at INTEGER,
+  removed INTEGER NOT NULL DEFAULT 0,
+  fault TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE TABLE vectors (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  space INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  ref INTEGER NOT NULL,
+  vector BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX vectors_ref ON vectors (kind, ref, space);
+CREATE TABLE vector_due (
+  kind TEXT NOT NULL,
+  ref INTEGER NOT NULL,
+  PRIMARY KEY (kind, ref)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER vectors_deleted AFTER DELETE ON vectors
+BEGIN
+  UPDATE vector_spaces SET removed = removed + 1 WHERE n = old.space;
+END;
+CREATE TRIGGER message_vectors_due AFTER INSERT ON messages
+WHEN new.role IN ('user', 'assistant') AND trim(new.content) <> '' AND EXISTS (SELECT 1 FROM vector_spaces)
+BEGIN
+  INSERT OR IGNORE INTO vector_due VALUES ('message', new.id);
+END;
+CREATE TRIGGER message_vectors_stale AFTER UPDATE OF content ON messages WHEN new.content <> old.content
+BEGIN
+  DELETE FROM vectors WHERE kind = 'message' AND ref = old.id;
+  INSERT OR IGNORE INTO vector_due SELECT 'message', new.id
+    WHERE new.role IN ('user', 'assistant') AND trim(new.content) <> '' AND EXISTS (SELECT 1 FROM vector_spaces);
+END;
+CREATE TRIGGER message_vectors_deleted AFTER DELETE ON messages
+BEGIN
+  DELETE FROM vectors WHERE kind = 'message' AND ref = old.id;
+  DELETE FROM vector_due WHERE kind = 'message' AND ref = old.id;
+END;
+CREATE TRIGGER fact_vectors_due AFTER INSERT ON facts
+WHEN trim(new.text) <> '' AND EXISTS (SELECT 1 FROM vector_spaces)
+BEGIN
+  INSERT OR IGNORE INTO vector_due VALUES ('fact', new.n);
+END;
+CREATE TRIGGER fact_vectors_stale AFTER UPDATE OF text, owner ON facts
+WHEN new.text <> old.text OR new.owner <> old.owner
+BEGIN
+  DELETE FROM vectors WHERE kind = 'fact' AND ref = old.n;
+  INSERT OR IGNORE INTO vector_due SELECT 'fact', new.n
+    WHERE trim(new.text) <> '' AND EXISTS (SELECT 1 FROM vector_spaces);
+END;
+CREATE TRIGGER fact_vectors_deleted AFTER DELETE ON facts
+BEGIN
+  DELETE FROM vectors WHERE kind = 'fact' AND ref = old.n;
+  DELETE FROM vector_due WHERE kind = 'fact' AND ref = old.n;
+END;
+"""
+
+_OUTBOX = """
+CREATE TABLE outbox (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  provider TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  user TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  session TEXT NOT NULL,
+  ref TEXT NOT NULL,
+  question INTEGER REFERENCES messages (id) ON DELETE CASCADE,
+  answer INTEGER REFERENCES messages (id) ON DELETE CASCADE,
+  before TEXT NOT NULL DEFAULT '',
+  after TEXT NOT NULL DEFAULT '',
+  channel TEXT NOT NULL DEFAULT '',
+  at INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'waiting',
+  error TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE UNIQUE INDEX outbox_ref ON outbox (provider, agent, user, kind, ref);
+CREATE INDEX outbox_lane ON outbox (provider, agent, user, state, session, n);
+CREATE INDEX outbox_question ON outbox (question);
+CREATE INDEX outbox_answer ON outbox (answer);
+CREATE TABLE provider_health (
+  provider TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  failures INTEGER NOT NULL DEFAULT 0,
+  open_until INTEGER,
+  error TEXT NOT NULL DEFAULT '',
+  failed_at INTEGER,
+  worked_at INTEGER,
+  told TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (provider, agent)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE sessions ADD COLUMN synced_to INTEGER NOT NULL DEFAULT 0;
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -348,4 +450,6 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("retention", _RETENTION),
     ("facts", _FACTS),
     ("manifests", _MANIFESTS),
+    ("vectors", _VECTORS),
+    ("outbox", _OUTBOX),
 ]
