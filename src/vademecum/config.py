@@ -8,6 +8,7 @@ environment, never in `config.yaml`.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -180,9 +181,10 @@ def _read(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8: {error}", "Correct the file; nothing was changed.") from error
-    if all(not line.strip() or line.startswith("#") for line in text.splitlines()):
-        return {}  # as `init` writes it: only comments
-    from ruamel.yaml import YAML, YAMLError  # only when there is something to parse
+    plain = _plain(text)
+    if plain is not None:
+        return plain
+    from ruamel.yaml import YAML, YAMLError  # costs a hook a fifth of its time
 
     try:
         parser: Any = YAML(typ="safe", pure=True)
@@ -194,6 +196,31 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise ConfigError(f"{path} must be a mapping of keys to values.", "`vademecum config` prints every key.")
     return _without_empty(cast("dict[str, Any]", loaded))
+
+
+_SECTION = re.compile(r"([a-z]\w{0,40}):[ ]*(?:[ ]#.*)?")
+_SETTING = re.compile(r"[ ][ ]([a-z]\w{0,40}):[ ]+([a-z]{1,40})(?:[ ]+#.*)?[ ]*")
+_NO_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+def _plain(text: str) -> dict[str, Any] | None:
+    """The tree of a file that has no more than sections with settings of one word, as `init` writes it; else None."""
+    tree: dict[str, Any] = {}
+    section: dict[str, str] | None = None
+    for line in text.split("\n"):
+        if not line.strip(" ") or line.lstrip(" ").startswith("#"):
+            continue
+        opened = _SECTION.fullmatch(line)
+        if opened:
+            if opened[1] in tree or opened[1] in _NO_WORDS or section == {}:
+                return None
+            section = tree[opened[1]] = {}
+            continue
+        setting = _SETTING.fullmatch(line)
+        if setting is None or section is None or setting[1] in section or {setting[1], setting[2]} & _NO_WORDS:
+            return None
+        section[setting[1]] = setting[2]
+    return None if section == {} else tree
 
 
 def _without_empty(tree: dict[str, Any]) -> dict[str, Any]:

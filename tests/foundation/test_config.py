@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from vademecum import config
 from vademecum.errors import ConfigError
@@ -72,3 +75,18 @@ def test_a_broken_dotenv_line_is_named_by_number(tmp_path: Path) -> None:
     env.write_text("A=1\nnonsense\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"\.env:2"):
         config.environment(env)
+
+
+LINES = st.sampled_from(
+    ["memory:", "  provider: bank", "  recall_mode:  tools   # why", "# a comment", "", "   # deeper", "  ", "bank:",
+     "  scope: user", "  team: on", "  team: true", "memory: # told", "model: x", "  provider: 'bank'", "on:",
+     "   team: a", "  team: a b", "  team:", "---", "  - one", "\\tscope: user", "  scope: user#x", "  scope: user #x"]
+)  # fmt: skip
+
+
+@given(st.lists(LINES, max_size=6))
+def test_a_plain_file_is_read_as_the_yaml_parser_reads_it(lines: list[str]) -> None:
+    text = "\n".join(lines).replace("\\t", "\t")
+    quick = config._plain(text)
+    if quick is not None:
+        assert quick == (YAML(typ="safe", pure=True).load(text) or {})
