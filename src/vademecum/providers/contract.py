@@ -162,7 +162,7 @@ class Provider:
         return ()
 
     def writes(self, name: str, args: Mapping[str, Any]) -> bool:  # noqa: ARG002  part of the contract
-        """Whether this call of a tool would store or erase something; such calls are refused in an incognito session."""
+        """Whether this call of a tool would store or erase something; an incognito session refuses such calls."""
         return True
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:

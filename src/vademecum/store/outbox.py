@@ -1,0 +1,269 @@
+"""What still has to reach the memory next to the core, and how that memory is.
+
+Idea: a row names a turn by its messages and holds no copy of them; the text is read when it is delivered. Invariant: of
+one session the oldest waiting row goes first; a row is deleted once it was taken, and goes with its messages when they
+are erased.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from vademecum.model import Actor
+from vademecum.store.connection import Database
+
+RowKind = Literal["turn", "change", "compress", "switch", "end", "forget"]
+
+_COLUMNS = "n, kind, session, ref, question, answer, before, after, at, attempts, error, channel"
+_LANE = "provider = :provider AND agent = :agent AND user = :user"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRow:
+    """One thing to deliver. `ref` names it for good; `question` and `answer` are ids of messages. Times in UTC ms."""
+
+    n: int
+    kind: RowKind
+    session: str
+    ref: str
+    question: int | None
+    answer: int | None
+    before: str
+    after: str
+    at: int
+    attempts: int
+    error: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """How much waits for one provider, agent and user; `aside`: what it refused and a person has to look at."""
+
+    provider: str
+    actor: Actor
+    waiting: int
+    aside: int
+    oldest_at: int | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The texts of a turn as the history has them now; `number` counts the user's messages of the session from 1."""
+
+    question: str
+    answer: str
+    number: int
+    at: int
+    held: bool
+    outside: str
+    """The outside origins that made the answer, printed; empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A row to add; what it needs of `question`, `answer`, `before` and `after` depends on its kind."""
+
+    kind: RowKind
+    ref: str
+    session: str = ""
+    question: int | None = None
+    answer: int | None = None
+    before: str = ""
+    after: str = ""
+    channel: str = ""
+
+
+def _lane(provider: str, actor: Actor) -> dict[str, str]:
+    return {"provider": provider, "agent": actor.agent, "user": actor.user}
+
+
+def add(db: Database, provider: str, actor: Actor, new: New, at: int) -> bool:
+    """Put a row at the end; False when one of that kind and `ref` waits already."""
+    with db.atomic():
+        db.execute(
+            "INSERT INTO outbox (provider, agent, user, kind, session, ref, question, answer, before, after, channel,"
+            " at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (
+                provider,
+                actor.agent,
+                actor.user,
+                new.kind,
+                new.session,
+                new.ref,
+                new.question,
+                new.answer,
+                new.before,
+                new.after,
+                new.channel,
+                at,
+                at,
+            ),
+        )
+        return db.changes() == 1
+
+
+def next_due(db: Database, provider: str, actor: Actor, now: int) -> OutboxRow | None:
+    """The oldest row that is due and the first of its session."""
+    row = db.one(
+        f"SELECT {_COLUMNS} FROM outbox AS o WHERE {_LANE} AND state = 'waiting' AND due_at <= :now AND NOT EXISTS"
+        " (SELECT 1 FROM outbox AS e WHERE e.provider = o.provider AND e.agent = o.agent AND e.user = o.user"
+        " AND e.session = o.session AND e.state = 'waiting' AND e.n < o.n) ORDER BY n LIMIT 1",
+        {**_lane(provider, actor), "now": now},
+    )
+    return None if row is None else OutboxRow(*row)
+
+
+def next_at(db: Database, provider: str, actor: Actor) -> int | None:
+    """When a waiting row is due next (UTC ms); None when nothing waits."""
+    row = db.one(f"SELECT min(due_at) FROM outbox WHERE {_LANE} AND state = 'waiting'", _lane(provider, actor))
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def lanes(db: Database, provider: str, now: int) -> list[Actor]:
+    """Every agent and user for whom something is due."""
+    rows = db.all(
+        "SELECT DISTINCT agent, user FROM outbox WHERE provider = ? AND state = 'waiting' AND due_at <= ?",
+        (provider, now),
+    )
+    return [Actor(row[0], row[1]) for row in rows]
+
+
+def done(db: Database, n: int) -> None:
+    """The row was delivered, or there is nothing left to deliver."""
+    db.execute("DELETE FROM outbox WHERE n = ?", (n,))
+
+
+def put_off(db: Database, n: int, due_at: int, error: str) -> None:
+    """Try the row again at `due_at`; counted as a failed attempt."""
+    db.execute("UPDATE outbox SET due_at = ?, attempts = attempts + 1, error = ? WHERE n = ?", (due_at, error, n))
+
+
+def set_aside(db: Database, n: int, error: str) -> None:
+    """Keep the row for a person, and let those behind it pass."""
+    db.execute("UPDATE outbox SET state = 'aside', attempts = attempts + 1, error = ? WHERE n = ?", (error, n))
+
+
+def retry(db: Database, provider: str, now: int) -> int:
+    """Make every row of a provider due now, also those that were set aside; returns how many there are."""
+    with db.atomic():
+        db.execute("UPDATE outbox SET state = 'waiting', due_at = ? WHERE provider = ?", (now, provider))
+        return db.changes()
+
+
+def queued(db: Database) -> list[Queued]:
+    """What waits, for every provider, agent and user."""
+    rows = db.all(
+        "SELECT provider, agent, user, sum(state = 'waiting'), sum(state = 'aside'), min(at),"
+        " coalesce((SELECT e.error FROM outbox AS e WHERE e.provider = o.provider AND e.agent = o.agent"
+        " AND e.user = o.user AND e.error <> '' ORDER BY e.n LIMIT 1), '')"
+        " FROM outbox AS o GROUP BY provider, agent, user ORDER BY provider, agent, user"
+    )
+    return [Queued(row[0], Actor(row[1], row[2]), row[3], row[4], row[5], row[6]) for row in rows]
+
+
+def exchange(db: Database, question: int, answer: int) -> Exchange | None:
+    """The texts of a turn; None when one of its messages is gone."""
+    row = db.one(
+        "SELECT q.content, a.content, q.time, q.held OR a.held, a.origin,"
+        " (SELECT count(*) FROM messages AS e WHERE e.session = q.session AND e.role = 'user' AND e.id <= q.id)"
+        " FROM messages AS q, messages AS a WHERE q.id = ? AND a.id = ? AND a.session = q.session",
+        (question, answer),
+    )
+    return None if row is None else Exchange(row[0], row[1], row[5], row[2], bool(row[3]), row[4])
+
+
+def synced_to(db: Database, actor: Actor, session: str) -> int:
+    """The last message of the session that was handed over by whoever records another program's conversation."""
+    row = db.one(
+        "SELECT synced_to FROM sessions WHERE id = ? AND agent = ? AND user = ?", (session, actor.agent, actor.user)
+    )
+    return 0 if row is None else int(row[0])
+
+
+def set_synced_to(db: Database, actor: Actor, session: str, message: int) -> None:
+    """Note that everything up to `message` was handed over."""
+    db.execute(
+        "UPDATE sessions SET synced_to = ? WHERE id = ? AND agent = ? AND user = ? AND synced_to < ?",
+        (message, session, actor.agent, actor.user, message),
+    )
+
+
+def forget(db: Database, provider: str, actor: Actor, sessions: list[str]) -> None:
+    """Drop what waits of these sessions."""
+    db.executemany(
+        "DELETE FROM outbox WHERE provider = ? AND agent = ? AND user = ? AND session = ? AND kind <> 'forget'",
+        [(provider, actor.agent, actor.user, session) for session in sessions],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a provider is for one agent: failures in a row, until when it is left alone (None: it is used), what it said.
+
+    `told`: `down` once a person was told that it fails. Times in UTC ms.
+    """
+
+    failures: int = 0
+    open_until: int | None = None
+    error: str = ""
+    failed_at: int | None = None
+    worked_at: int | None = None
+    told: str = ""
+
+
+def health(db: Database, provider: str, agent: str) -> Health:
+    """The row of a provider; that of one that was never used is all empty."""
+    row = db.one(
+        "SELECT failures, open_until, error, failed_at, worked_at, told FROM provider_health"
+        " WHERE provider = ? AND agent = ?",
+        (provider, agent),
+    )
+    return Health() if row is None else Health(*row)
+
+
+def failed(db: Database, provider: str, agent: str, error: str, now: int) -> int:
+    """Count a failure; returns how many there are in a row."""
+    row = db.one(
+        "INSERT INTO provider_health (provider, agent, failures, error, failed_at) VALUES (?, ?, 1, ?, ?)"
+        " ON CONFLICT (provider, agent) DO UPDATE SET failures = failures + 1, error = excluded.error,"
+        " failed_at = excluded.failed_at RETURNING failures",
+        (provider, agent, error, now),
+    )
+    return 1 if row is None else int(row[0])
+
+
+def leave_alone(db: Database, provider: str, agent: str, until: int) -> None:
+    """Do not use the provider until then (UTC ms)."""
+    db.execute("UPDATE provider_health SET open_until = ? WHERE provider = ? AND agent = ?", (until, provider, agent))
+
+
+def claim_try(db: Database, provider: str, agent: str, seen: int, until: int) -> bool:
+    """Take the one try after a pause: True for the first of all processes that saw the pause end at `seen`."""
+    with db.atomic():
+        db.execute(
+            "UPDATE provider_health SET open_until = ? WHERE provider = ? AND agent = ? AND open_until = ?",
+            (until, provider, agent, seen),
+        )
+        return db.changes() == 1
+
+
+def worked(db: Database, provider: str, agent: str, now: int) -> None:
+    """It answered: no failures in a row, no pause."""
+    db.execute(
+        "INSERT INTO provider_health (provider, agent, worked_at) VALUES (?, ?, ?) ON CONFLICT (provider, agent)"
+        " DO UPDATE SET failures = 0, open_until = NULL, worked_at = excluded.worked_at",
+        (provider, agent, now),
+    )
+
+
+def tell(db: Database, provider: str, agent: str, told: str) -> bool:
+    """Note what a person is told; False when another process has just said it."""
+    with db.atomic():
+        db.execute(
+            "UPDATE provider_health SET told = ? WHERE provider = ? AND agent = ? AND told <> ?",
+            (told, provider, agent, told),
+        )
+        return db.changes() == 1
