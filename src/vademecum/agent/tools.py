@@ -19,6 +19,7 @@ from vademecum.model import Origin, ToolSpec
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.bank.types import Evidence
     from vademecum.core.memory_tool import Attempts
     from vademecum.gate.trust import Trust
     from vademecum.sessions.types import SessionHit
@@ -30,6 +31,8 @@ _LABEL = 500
 """Characters of an answer that are kept free to say which results came from outside."""
 
 
+_LOOKED_BACK, _QUOTED = 40, 500
+"""Messages that a retained statement may have been made from, and characters of the one that is quoted."""
 _NAME = 3
 """Neighbouring words of a note's text that may be its name without being a sentence of the user."""
 
@@ -80,8 +83,8 @@ class Tool:
     asks: Callable[[Caller, dict[str, Any]], bool] = lambda _caller, _args: False
 
 
-def registry() -> dict[str, Tool]:
-    """Every tool by name, in the order in which models see them."""
+def registry(vm: Vademecum | None = None) -> dict[str, Tool]:
+    """Every tool by name, in the order in which models see them; without `vm` those that every home has."""
     from vademecum.core.memory_tool import MEMORY_TOOL
     from vademecum.core.note_tool import NOTE_TOOL
     from vademecum.sessions.tool import SESSION_SEARCH_TOOL
@@ -91,17 +94,33 @@ def registry() -> dict[str, Tool]:
         Tool(SESSION_SEARCH_TOOL, _session_search, lambda _args: False),
         Tool(NOTE_TOOL, _note, lambda args: args.get("action") in {"write", "remove"}, _takes_note),
     )
+    if vm is not None and offers_bank(vm):
+        tools += _of_bank()
     return {tool.spec.name: tool for tool in tools}
 
 
-def specs() -> tuple[ToolSpec, ...]:
+def offers_bank(vm: Vademecum) -> bool:
+    """True when the bank is the memory next to the core, and models may ask it by a tool."""
+    return vm.config.memory.provider == "bank" and vm.config.memory.recall_mode != "context"
+
+
+def _of_bank() -> tuple[Tool, ...]:
+    from vademecum.bank.tool import RECALL_TOOL, RETAIN_TOOL
+
+    return (
+        Tool(RECALL_TOOL, _recall, lambda _args: False),
+        Tool(RETAIN_TOOL, _retain, lambda _args: True, lambda _caller, args: bool(args.get("replaces"))),
+    )
+
+
+def specs(vm: Vademecum | None = None) -> tuple[ToolSpec, ...]:
     """The schemas of all tools."""
-    return tuple(tool.spec for tool in registry().values())
+    return tuple(tool.spec for tool in registry(vm).values())
 
 
 def call_tool(caller: Caller, name: str, args: object) -> Answer:
     """Run tool `name` as a model would and return its answer; see the module's invariant."""
-    tools = registry()
+    tools = registry(caller.vm)
     tool = tools.get(name)
     if tool is None:
         return failure(f"There is no tool {name!r}.", f"The tools are: {', '.join(tools)}.", "not_found")
@@ -155,6 +174,9 @@ def for_the_record(name: str, answer: Answer) -> str:
     if name == "session_search" and isinstance(results, list):
         hits: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
         kept = {"hits": [hit.get("message_id", hit.get("session_id")) for hit in hits]}
+    elif name == "recall" and isinstance(results, list):
+        found: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
+        kept = {"hits": [hit.get("id") for hit in found]}
     return as_sent(kept)
 
 
@@ -256,3 +278,43 @@ def _summariser(vm: Vademecum) -> Callable[[str, Sequence[SessionHit]], str] | N
     from vademecum.agent.summary import summarise
 
     return lambda query, hits: summarise(vm, model, query, hits)
+
+
+def _recall(caller: Caller, args: dict[str, Any]) -> Answer:
+    from vademecum.bank.tool import recall_answer, recall_arguments
+
+    found = caller.vm.bank.recall(**recall_arguments(args))
+    caller.context.hear(*(hit.origin for hit in found.results))
+    outside = [hit.id for hit in found.results if caller.context.is_outside(hit.origin)]
+    answer = recall_answer(found, outside)
+    if outside:
+        answer["note"] = f"{answer['note']} {_OUTSIDE}"
+    return answer
+
+
+def _retain(caller: Caller, args: dict[str, Any]) -> Answer:
+    from vademecum.bank.tool import retain_answer, retain_arguments, time_of
+
+    text, kind, detail, replaces = retain_arguments(args)
+    first, *rest = [caller.context.writing(part) for part in (text, *detail.values())]
+    origin, bank = first.joined(*rest), caller.vm.bank
+    given: dict[str, Any] = {"origin": origin, "evidence": _evidence(caller, text, origin), "session": caller.session}
+    given |= {"kind": kind, "detail": detail or None, "valid_from": time_of(args, "valid_from")}
+    given["unattended"] = caller.unattended
+    return retain_answer(bank.correct(replaces, text, **given) if replaces else bank.retain(text, **given))
+
+
+def _evidence(caller: Caller, text: str, origin: Origin) -> tuple[Evidence, ...]:
+    """The message that the statement was made from: the one whose words it has, else the last that the user said."""
+    from vademecum.bank.types import Evidence
+    from vademecum.gate.restate import restates
+
+    if caller.session is None:
+        return ()
+    _, last = caller.vm.history.read(caller.session, 0, _LOOKED_BACK)
+    said = [message for message in reversed(last) if message.role == "user"]
+    clean = caller.vm.redactor.clean(text)
+    found = next((message for message in said if restates(clean, [message.content])), said[0] if said else None)
+    if found is None:
+        return ()
+    return (Evidence(found.content[:_QUOTED], found.origin, found.time, caller.session, found.id, stated=origin),)

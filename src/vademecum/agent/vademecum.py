@@ -271,7 +271,7 @@ class Vademecum:
         """The tools that a model of this agent may call."""
         from vademecum.agent.tools import specs
 
-        return specs()
+        return specs(self)
 
     def as_(self, agent: str | None = None, user: str | None = None) -> Vademecum:
         """The same home for another agent or user (the agent is made when missing); shares the database."""
