@@ -1,0 +1,158 @@
+"""The phrases that retention listens for besides the signals' rules, in seven languages.
+
+Idea: `phrases.toml` holds them as data, in the notation of the rules (see signals.py). They answer four questions: what
+was wished for in passing, what was confirmed with a yes, what a correction denies, whether something was decided.
+Invariant: no model, any text gets an answer, in time linear in its length.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vademecum.bank.sentences import sentences
+from vademecum.bank.signals import LONGEST_SENTENCE, expand, fold, languages_of
+
+SESSIONS = 3
+"""In so many sessions a weak preference must be seen."""
+_LONGEST_WISH = 160
+_YES_CHARS = 80
+_LEADS = 3  # formulas that are taken off one after the other: "no, that is wrong, I told you"
+_DENIED = (
+    r"(?:(?<=')|[ \t]{1,3})(?P<what>.{1,80}?)"
+    r"(?=[,.;:!?，。；！？()]|$|[ ](?:and|but|because|for|in|on|und|aber|weil|et|mais|y|pero|en|maar|и|но)[ ])"
+)
+
+
+class Weak(NamedTuple):
+    """A wish in passing: its key, what is kept once it is a preference, and the sentence it was seen in."""
+
+    key: str
+    says: str
+    quote: str
+
+
+def weak_preferences(text: str) -> list[Weak]:
+    """What `text` asks for in passing, each at most once."""
+    found: dict[str, Weak] = {}
+    for sentence in sentences(text):
+        if len(sentence) > _LONGEST_WISH or sentence.endswith(("?", "？")):
+            continue
+        folded = _bare(sentence)
+        for language in languages_of(sentence) or ("en",):
+            for rule in _data()["weak"]:
+                if rule["key"] not in found and _weak(rule["key"], language).search(folded):
+                    found[rule["key"]] = Weak(rule["key"], rule["says"][language], sentence)
+    return list(found.values())
+
+
+def confirmed(question: str, answer: str) -> str:
+    """The last question in `question`, when `answer` is a short yes and one of both says that it is meant for good.
+
+    Empty when it is not.
+    """
+    if len(answer) > _YES_CHARS:
+        return ""
+    asked = [one for one in sentences(question) if one.endswith(("?", "？")) and len(one) <= LONGEST_SENTENCE]
+    if not asked:
+        return ""
+    for language in languages_of(answer) or languages_of(asked[-1]):
+        folded = _bare(answer)
+        for_good = _listed("affirmative", "always", language)
+        if _yes(language).match(folded) and (for_good.search(folded) or for_good.search(_bare(asked[-1]))):
+            return asked[-1]
+    return ""
+
+
+def without_denial(statement: str) -> str:
+    """A correction without the "no, that is wrong" that it opens with; empty when it says nothing else."""
+    folded, start = fold(statement), 0
+    leads = [_lead(language) for language in languages_of(statement)]
+    for _ in range(_LEADS):
+        found = next(filter(None, (lead.match(folded, start) for lead in leads)), None)
+        if found is None:
+            break
+        start = found.end()
+    rest = statement[start:].strip(" ,;:.!，：、。！-–—")
+    return rest if any(letter.isalnum() for letter in rest) else ""
+
+
+def denied(statement: str) -> list[str]:
+    """What a correction says is no longer so: `npm` in "use pnpm instead of npm"."""
+    text = without_denial(statement)
+    folded = fold(text)
+    found: list[str] = []
+    for language in languages_of(text) or ("en",):
+        for match in _denial(language).finditer(folded):
+            what = text[match.start("what") : match.end("what")].strip(" `'\"“”„«»")
+            if what and what not in found:
+                found.append(what)
+    return found
+
+
+def is_decision(sentence: str) -> bool:
+    """True when the sentence says that something was decided."""
+    folded = _bare(sentence)
+    return any(_decided(language).search(folded) for language in languages_of(sentence))
+
+
+def _bare(sentence: str) -> str:
+    return fold(" ".join(sentence.split())).strip(" .!,;:。！，")
+
+
+@functools.cache
+def _data() -> dict[str, Any]:
+    import tomllib  # needed once a process reads its first sentence
+
+    return tomllib.loads((Path(__file__).parent / "phrases.toml").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _weak(key: str, language: str) -> re.Pattern[str]:
+    rule = next(one for one in _data()["weak"] if one["key"] == key)
+    return _compiled(tuple(rule["fits"][language]), language)
+
+
+@functools.cache
+def _listed(section: str, name: str, language: str) -> re.Pattern[str]:
+    return _compiled(tuple(_data()[section][name][language]), language)
+
+
+@functools.cache
+def _decided(language: str) -> re.Pattern[str]:
+    return _compiled(tuple(_data()["decided"][language]), language)
+
+
+@functools.cache
+def _yes(language: str) -> re.Pattern[str]:
+    words = "|".join(map(re.escape, fold(_data()["affirmative"]["yes"][language]).split()))
+    return re.compile(rf"(?:{words})" + ("" if language == "zh" else r"(?!\w)"))
+
+
+@functools.cache
+def _lead(language: str) -> re.Pattern[str]:
+    joined = _joined(tuple(_data()["correction"]["wrong"][language]))
+    return re.compile(
+        rf"[ ,]{{0,3}}(?:{joined})(?!\w)[ ,.;:!，：、。！–—-]{{0,4}}"
+        if language != "zh"
+        else rf"(?:{joined})[ ，,。！!]{{0,4}}"
+    )
+
+
+@functools.cache
+def _denial(language: str) -> re.Pattern[str]:
+    joined = _joined(tuple(_data()["correction"]["instead"][language]))
+    if language == "zh":
+        return re.compile(rf"(?:{joined})(?P<what>[^，。；,.;!！]{{1,40}})")
+    return re.compile(rf"(?<!\w)(?:{joined}){_DENIED}")
+
+
+def _compiled(patterns: tuple[str, ...], language: str) -> re.Pattern[str]:
+    joined = _joined(patterns)
+    return re.compile(joined if language == "zh" else rf"(?<!\w)(?:{joined})(?!\w)")
+
+
+def _joined(patterns: tuple[str, ...]) -> str:
+    return "|".join(f"(?:{expand(pattern, {})})" for pattern in patterns)
