@@ -19,6 +19,9 @@ from vademecum.errors import ConfigError
 
 CharLimit = Annotated[int, msgspec.Meta(ge=1)]
 
+EMBEDDER = r"^(?:local|off|openai:\S+|https?://[^\s@#?]+#\S+)$"
+"""What `embedder` may say. An address holds no password: keys live in .env."""
+
 
 class MemoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Section `memory`: the bounded stores, what is saved without being asked, and the memory next to the core."""
@@ -127,7 +130,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     bank: BankConfig = BankConfig()
     providers: dict[str, dict[str, Any]] = {}
     """Settings of providers by name; each says in `vademecum provider list NAME` which it takes."""
-    embedder: str = "local"
+    embedder: Annotated[str, msgspec.Meta(pattern=EMBEDDER)] = "local"
     """`local`, `off`, `openai:MODEL`, or the address of an OpenAI-compatible server followed by `#MODEL`."""
     sessions: SessionsConfig = SessionsConfig()
     models: ModelConfig = ModelConfig()
@@ -270,6 +273,8 @@ def _convert(tree: dict[str, Any], where: str) -> Config:
 def _suggestion(message: str) -> str:
     import difflib  # only on the way to an error
 
+    if "`$.embedder`" in message:
+        return "Write `local`, `off`, `openai:MODEL`, or the address of a server without a key, followed by #MODEL."
     if "unknown field" in message:
         wrong = message.split("`")[1]
         known = [key.rsplit(".", 1)[-1] for key in _flat(cast("dict[str, Any]", msgspec.to_builtins(Config())))]

@@ -13,7 +13,7 @@
     ├── LockedError           another process holds the lock, or the database is busy
     ├── UnreadableError       a file cannot be read as what it should be
     ├── StorageError          the disk or the database refused (full, read-only, damaged)
-    ├── ModelError            the chat model could not be reached or answered nonsense
+    ├── ModelError            the chat model or the embedder could not be reached or answered nonsense
     │   └── NoModelError      no model is configured
     └── ProviderError         the external memory could not be used
 
@@ -131,7 +131,7 @@ class StorageError(VademecumError):
 
 
 class ModelError(VademecumError):
-    """The chat model could not be reached or did not answer usefully.
+    """The chat model or the embedder could not be reached or did not answer usefully.
 
     `status` is the HTTP status of the vendor's answer, if one came; `retry_after` how many seconds it asks to wait.
     """

@@ -18,6 +18,7 @@ from vademecum.home import AgentFolder, Home
 from vademecum.model import OWNER, Actor, Origin, ToolSpec
 
 if TYPE_CHECKING:
+    from vademecum.agent.embedding import Embedders
     from vademecum.agent.forget import Receipt
     from vademecum.agent.quarantine import Aside
     from vademecum.agent.session import Session
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from vademecum.gate.selector import Selector
     from vademecum.jobs.queue import Queue
     from vademecum.models import ChatModel
+    from vademecum.models.embedder import Embedder
     from vademecum.sessions.history import History, SearchAnswer
     from vademecum.store.connection import Database
 
@@ -91,6 +93,13 @@ class Shared:
         return database
 
     @lazy
+    def embedders(self) -> Embedders:
+        """The embedder that is configured, and the one whose vectors serve."""
+        from vademecum.agent.embedding import Embedders
+
+        return Embedders(self.config, self.env, lambda: self.db, self.clock)
+
+    @lazy
     def db_beside_files(self) -> Database:
         """The database for what it only keeps beside files (stories of entries, verdicts).
 
@@ -146,6 +155,27 @@ class Vademecum:
     def db(self) -> Database:
         """The home's database, its schema brought up to date. Raises StorageError or LockedError."""
         return self._shared.db
+
+    @property
+    def embedders(self) -> Embedders:
+        """The embedder that is configured, and the one whose vectors serve."""
+        return self._shared.embedders
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What to search with: the configured embedder, or the one before it while that one's vectors are made; None
+        for `off`. Its weights are loaded by its first `embed`. Raises ConfigError.
+        """
+        return self._shared.embedders.serving
+
+    @property
+    def warm(self) -> bool:
+        """True in a process that called `warm_up`: only then does a search use vectors without being told to."""
+        return self._shared.embedders.warm
+
+    def warm_up(self) -> None:
+        """Load what searching with vectors needs: about a second and 150 MB; for processes that live long."""
+        self._shared.embedders.warm_up()
 
     @lazy
     def folder(self) -> AgentFolder:

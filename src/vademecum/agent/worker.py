@@ -35,9 +35,13 @@ log = logging.getLogger("vademecum.worker")
 
 def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float = POLL_SECONDS) -> None:
     """Run jobs of the whole home, of all agents and users, until `stop` is set. Meant for a thread of its own."""
+    from vademecum.agent.embedding import enqueue_embedding, wanted
+
     day, swept_at = "", 0.0
     while not stop.is_set():
         try:
+            if not swept_at and wanted(vm.config):
+                vm.warm_up()
             if not swept_at or time.monotonic() - swept_at > SWEEP_SECONDS:
                 end_lost_sessions(vm)
                 swept_at = time.monotonic()
@@ -45,6 +49,7 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
             if today != day:
                 _new_day(vm, today)
                 day = today
+            enqueue_embedding(vm)
             ran = vm.queue.run_due(handlers(vm), stop=stop.is_set)
         except Exception:  # the boundary of background work: its faults must not be its host's
             log.exception("background work was interrupted; it goes on in %g s", AFTER_FAULT_SECONDS)
@@ -56,10 +61,15 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
+    from vademecum.agent import embedding
     from vademecum.agent.review import KIND
     from vademecum.agent.reviewer import run_review
 
-    return {KIND: partial(run_review, vm), PURGE: partial(run_purge, vm)}
+    return {
+        KIND: partial(run_review, vm),
+        PURGE: partial(run_purge, vm),
+        embedding.KIND: partial(embedding.run_embedding, vm),
+    }
 
 
 def end_lost_sessions(vm: Vademecum) -> int:

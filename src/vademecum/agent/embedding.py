@@ -1,0 +1,217 @@
+"""Vectors of facts and messages, made in the background; and which embedder serves meanwhile.
+
+Idea: the worker notices texts without a vector and queues one job, which embeds them batch by batch, each in a
+transaction of its own, so that it can be cut off anywhere. Invariant: after a change of the embedder searches use the
+old vectors, with the old embedder, until every text has a new one; a fault of an embedder stops no other work and loses
+no vector.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from vademecum.clock import Clock
+from vademecum.errors import ConfigError, ConflictError, ModelError
+from vademecum.models.embedder import LOCAL, Embedder, open_embedder
+from vademecum.store import vectors
+from vademecum.store.connection import Database
+from vademecum.store.vectors import DueText, Space
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.config import Config
+    from vademecum.jobs import Outcome
+
+KIND = "embed"
+BATCH = 64
+"""Texts a transaction."""
+SLICE_SECONDS = 10.0
+"""How long one run of the job may take before others get their turn."""
+PASSING_MS, LASTING_MS = 60_000, 600_000
+"""When a fault that may pass is tried again, and one that a person must mend."""
+_REFUSED = (400, 413, 422)
+
+log = logging.getLogger("vademecum.embedding")
+
+
+def wanted(config: Config) -> bool:
+    """Whether texts are embedded at all: an embedder is chosen, and the bank, which searches with it, is in use."""
+    return config.embedder != "off" and config.memory.provider == "bank"
+
+
+class Embedders:
+    """The embedder that is configured, and the one whose vectors serve. One for all agents of a process."""
+
+    def __init__(self, config: Config, env: Mapping[str, str], db: Callable[[], Database], clock: Clock) -> None:
+        self._config = config
+        self._env = env
+        self._db = db
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._opened: dict[tuple[str, int], Embedder | None] = {}
+        self._claimed = False
+        self._warmed = False
+
+    @property
+    def configured(self) -> Embedder | None:
+        """What `embedder` names; None for `off`. Nothing is loaded. Raises ConfigError."""
+        return self._open(self._config.embedder)
+
+    @property
+    def serving(self) -> Embedder | None:
+        """The embedder to search with: the configured one, or the one before it while that one's vectors are made."""
+        chosen = self.configured
+        space = vectors.serving(self._db()) if chosen is not None else None
+        if chosen is None or space is None:
+            return chosen
+        return self._of(space) or chosen
+
+    @property
+    def warm(self) -> bool:
+        """True once `warm_up` was called and vectors cost a question no load of the weights."""
+        embedder = self.serving if self._warmed else None
+        return embedder is not None and embedder.ready
+
+    def warm_up(self) -> None:
+        """Load what searching with vectors needs (about a second, once); meant for processes that live long.
+
+        A fault is logged and noted; searches then go on by words.
+        """
+        try:
+            embedder = self.serving
+            if embedder is not None and embedder.spec == LOCAL:
+                embedder.embed(["ready"])
+        except (ModelError, ConfigError) as error:
+            log.warning("%s %s", error.message, error.hint)
+            return
+        self._warmed = True
+
+    def claim(self) -> Space | None:
+        """Make the configured embedder's vectors those that are kept complete; the first call of a process decides.
+
+        So of two processes with different settings the one that started last wins, and they do not fight.
+        """
+        with self._lock:
+            embedder = self.configured
+            if embedder is not None and not self._claimed:
+                now = self._clock()
+                vectors.claim(self._db(), embedder.name, spec=embedder.spec, dimensions=embedder.dimensions, now=now)
+                self._claimed = True
+        return vectors.target(self._db())
+
+    def of_target(self, space: Space) -> Embedder:
+        """The embedder that fills `space`. Raises ConfigError when it cannot be opened as it was."""
+        found = self._of(space)
+        if found is None:
+            raise ConfigError(
+                f"The embedder {space.name} cannot be opened any more. Its vectors were kept.",
+                "Restart what runs with this home, so that the configured one is used.",
+            )
+        return found
+
+    def _of(self, space: Space) -> Embedder | None:
+        with contextlib.suppress(ConfigError):
+            found = self._open(space.spec, space.dimensions)
+            if found is not None and found.name == space.name:
+                return found
+        return None
+
+    def _open(self, spec: str, dimensions: int = 0) -> Embedder | None:
+        with self._lock:
+            key = (spec, dimensions)
+            if key not in self._opened:
+                self._opened[key] = open_embedder(spec, env=self._env, dimensions=dimensions)
+            return self._opened[key]
+
+
+def enqueue_embedding(vm: Vademecum) -> bool:
+    """Queue the job when there is something to do; False when there is not, or it is queued already."""
+    if not wanted(vm.config):
+        return False
+    try:
+        space = vm.embedders.claim()
+    except ConfigError:  # `doctor` says so, and `warm_up` has logged it; other work goes on
+        return False
+    if space is None or (space.complete_at is not None and not vectors.any_due(vm.db)):
+        return False
+    return vm.queue.add(KIND, "vectors", {})
+
+
+def run_embedding(vm: Vademecum, _payload: Mapping[str, Any]) -> Outcome:
+    """The job: embed what waits, for SLICE_SECONDS; then others get their turn."""
+    from vademecum.jobs import Later
+
+    space = vectors.target(vm.db)
+    if space is None:
+        return "No embedder was chosen."
+    deadline = time.monotonic() + SLICE_SECONDS
+    try:
+        done = embed_due(vm, stop=lambda: time.monotonic() > deadline)
+    except ConflictError as error:
+        if vectors.target(vm.db) != space:
+            return Later(vm.clock(), error.message)
+        vectors.set_fault(vm.db, space, error.message)
+        return Later(vm.clock() + LASTING_MS, error.message)
+    except (ModelError, ConfigError) as error:
+        vectors.set_fault(vm.db, space, error.message)
+        return Later(vm.clock() + _wait_ms(error), error.message)
+    if vectors.any_due(vm.db):
+        return Later(vm.clock(), f"{done} texts were embedded; more wait.")
+    return f"{done} texts were embedded."
+
+
+def embed_due(
+    vm: Vademecum, *, stop: Callable[[], bool] = lambda: False, progress: Callable[[int], object] = lambda _done: None
+) -> int:
+    """Embed texts that wait until none does or `stop` says so; `progress` gets how many were done so far.
+
+    When all are done the target serves, and vectors of other embedders are dropped. Raises ModelError, ConfigError,
+    ConflictError; what was embedded before stays.
+    """
+    space = vectors.target(vm.db)
+    if space is None:
+        return 0
+    embedder, done = vm.embedders.of_target(space), 0
+    while not stop():
+        texts = vectors.missing(vm.db, BATCH)
+        if not texts:
+            if vectors.complete(vm.db, space, vm.clock()):
+                vectors.drop_others(vm.db)
+            break
+        done += _embed(vm.db, space, embedder, texts)
+        progress(done)
+    return done
+
+
+def _embed(db: Database, space: Space, embedder: Embedder, texts: list[DueText]) -> int:
+    try:
+        return _put(db, space, embedder, texts)
+    except ModelError as error:
+        if error.status not in _REFUSED:
+            raise
+        embedder.embed(["ready"])  # refused as well: then it is not for the texts
+        if len(texts) == 1:
+            log.warning("%s %d is found by its words only: %s", texts[0].kind, texts[0].ref, error.message)
+            vectors.pass_over(db, texts[0])
+            return 0
+    return sum(_embed(db, space, embedder, [text]) for text in texts)
+
+
+def _put(db: Database, space: Space, embedder: Embedder, texts: list[DueText]) -> int:
+    from vademecum.search.vectors import to_blob
+
+    found = embedder.embed([text.text for text in texts])
+    blobs = [to_blob(row) for row in found]
+    return vectors.put_many(db, space, texts, blobs, dimensions=found.shape[1])
+
+
+def _wait_ms(error: ModelError | ConfigError) -> int:
+    if isinstance(error, ConfigError):
+        return LASTING_MS
+    passing = error.status in (None, 408, 429) or error.status >= 500
+    return max(round((error.retry_after or 0) * 1000), PASSING_MS if passing else LASTING_MS)
