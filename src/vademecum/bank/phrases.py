@@ -1,7 +1,7 @@
 """The phrases that retention listens for besides the signals' rules, in seven languages.
 
-Idea: `phrases.toml` holds them as data, in the notation of the rules (see signals.py). They answer four questions: what
-was wished for in passing, what was confirmed with a yes, what a correction denies, whether something was decided.
+Idea: `phrases.toml` holds them as data, in the notation of the rules (see signals.py). They answer what was
+wished for in passing, what was confirmed with a yes, what a correction denies, whether something was decided or worked.
 Invariant: no model, any text gets an answer, in time linear in its length.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from vademecum.bank.sentences import sentences
 from vademecum.bank.signals import LONGEST_SENTENCE, expand, fold, languages_of
+from vademecum.search.stopwords import stop_words
 
 SESSIONS = 3
 """In so many sessions a weak preference must be seen."""
@@ -95,7 +96,42 @@ def denied(statement: str) -> list[str]:
 def is_decision(sentence: str) -> bool:
     """True when the sentence says that something was decided."""
     folded = _bare(sentence)
-    return any(_decided(language).search(folded) for language in languages_of(sentence))
+    return any(_table("decided", language).search(folded) for language in languages_of(sentence))
+
+
+def says_it_works(sentence: str) -> bool:
+    """True for a short sentence by which the user says that what was done succeeded."""
+    if len(sentence) > _YES_CHARS or sentence.endswith(("?", "？")):
+        return False
+    folded = _bare(sentence)
+    known = languages_of(sentence) or ("en", "de", "fr", "es", "nl")
+    return any(_table("works", language).search(folded) for language in known) and not denies(sentence)
+
+
+def denies(sentence: str) -> bool:
+    """True when a negation stands in the sentence."""
+    folded = f" {_bare(sentence)} "
+    return any(
+        (word in folded) if language == "zh" else re.search(rf"(?<!\w){re.escape(word)}(?!\w)", folded)
+        for language in languages_of(sentence)
+        for word in fold(_data()["negation"][language]).split()
+    )
+
+
+def points_back(statement: str) -> bool:
+    """True for "don't do that again": what is meant stands only in what was said or done before."""
+    folded = _bare(statement)
+    for language in languages_of(statement):
+        pointing = fold(_data()["pointing"][language]).split()
+        if language == "zh":
+            if len(folded) <= 10 and any(word in folded for word in pointing):
+                return True
+            continue
+        words = re.findall(r"[\w']{1,40}", folded)
+        left = [word for word in words if word not in stop_words(words) and word not in pointing and len(word) > 2]
+        if len(left) <= 1 and any(word in pointing for word in words):
+            return True
+    return False
 
 
 def _bare(sentence: str) -> str:
@@ -121,8 +157,8 @@ def _listed(section: str, name: str, language: str) -> re.Pattern[str]:
 
 
 @functools.cache
-def _decided(language: str) -> re.Pattern[str]:
-    return _compiled(tuple(_data()["decided"][language]), language)
+def _table(section: str, language: str) -> re.Pattern[str]:
+    return _compiled(tuple(_data()[section][language]), language)
 
 
 @functools.cache
