@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vademecum.model import Actor
-from vademecum.store.connection import Database
+from vademecum.store.connection import Database, Value
 
 RowKind = Literal["turn", "change", "compress", "switch", "end", "forget"]
 
@@ -76,7 +76,7 @@ class New:
     channel: str = ""
 
 
-def _lane(provider: str, actor: Actor) -> dict[str, str]:
+def _lane(provider: str, actor: Actor) -> dict[str, Value]:
     return {"provider": provider, "agent": actor.agent, "user": actor.user}
 
 
@@ -173,6 +173,18 @@ def exchange(db: Database, question: int, answer: int) -> Exchange | None:
         (question, answer),
     )
     return None if row is None else Exchange(row[0], row[1], row[5], row[2], bool(row[3]), row[4])
+
+
+def turns_before(db: Database, actor: Actor, session: str, message: int) -> list[OutboxRow]:
+    """The answered turns of a session with messages below that id, as rows that were never stored."""
+    rows = db.all(
+        "SELECT m.turn, min(m.id) FILTER (WHERE m.role = 'user') AS q, max(m.id) FILTER (WHERE m.role = 'assistant')"
+        " AS a, min(m.time) FROM messages AS m JOIN sessions AS s ON s.n = m.session WHERE s.id = ? AND s.agent = ?"
+        " AND s.user = ? AND m.id < ? AND m.turn IS NOT NULL AND m.held = 0 GROUP BY m.turn"
+        " HAVING q IS NOT NULL AND a IS NOT NULL AND sum(m.role = 'system') = 0 ORDER BY q",
+        (session, actor.agent, actor.user, message),
+    )
+    return [OutboxRow(0, "turn", session, row[0], row[1], row[2], "", "", row[3], 0, "", "") for row in rows]
 
 
 def synced_to(db: Database, actor: Actor, session: str) -> int:

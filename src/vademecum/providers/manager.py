@@ -1,0 +1,496 @@
+"""The one memory next to the core, held to its bounds: what a turn asks of it, and what it is told.
+
+Idea: every call to a provider runs in a thread of a small pool, is waited for within a budget and counted by a breaker;
+what it says is screened and fenced; what it is told goes through the outbox. Invariant: whatever a provider does,
+`prefetch_all` returns within its budget and nothing here raises because of it but `call_tool`, `forget` and `provider`,
+whose callers want to know.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from vademecum.clock import Clock
+from vademecum.config import Config
+from vademecum.errors import ProviderError, RefusedError, VademecumError
+from vademecum.gate.candidate import Finding
+from vademecum.gate.redactor import Redactor
+from vademecum.gate.selector import Selector
+from vademecum.gate.trust import Rules
+from vademecum.ids import new_id
+from vademecum.model import Actor, ToolSpec
+from vademecum.providers.breaker import Breaker
+from vademecum.providers.budget import Block, Given, LeftOut, Screen, answered, recalled, words_of
+from vademecum.providers.calls import Call, Calls, guarded
+from vademecum.providers.contract import Context, Forgotten, MemoryChange, Provider, Recalled, TurnRecord, origin_of
+from vademecum.providers.outbox import Delivery, Lane
+from vademecum.providers.registry import provider_class
+from vademecum.providers.toolbox import fitting
+from vademecum.store import Database, outbox
+from vademecum.store.outbox import Health, New, OutboxRow
+
+OWN_SECONDS, OTHER_SECONDS = 0.3, 3.0
+"""How long a turn waits for recall when memory.recall_seconds is 0: for the built-in bank, for all others."""
+REQUEST_SECONDS = 30.0
+"""Longest request of a provider, and of a tool's call."""
+SYNC_SECONDS = 60.0
+DRAIN_SECONDS, CLOSE_SECONDS = 5.0, 2.0
+"""How long the end of a process waits for the outbox, and for the provider's own end."""
+SLOW_AFTER = 3
+"""Late answers in a row after which a turn no longer waits: each serves the next turn."""
+LONGEST_QUERY, LONGEST_BLOCK, LONGEST_ANSWER = 4000, 500, 16_000
+"""Characters of what is asked, of the system block, of a tool's answer."""
+MOST_WAITING = 2
+"""Questions of one session that may be on their way at a time: more would leave no thread to be told anything."""
+_SESSIONS = 64
+
+log = logging.getLogger("vademecum.providers")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the manager needs of the agent it works for. `folder` is the provider's own; `bank` the built-in bank."""
+
+    actor: Actor
+    db: Database
+    config: Config
+    env: Mapping[str, str]
+    folder: Path
+    clock: Clock
+    redactor: Redactor
+    inspect: Callable[[str], tuple[Finding, ...]]
+    rules: Rules
+    bank: Callable[[], Any] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How the memory is. `trouble`: why it cannot be used at all; `waiting` and `aside` count rows of the outbox."""
+
+    provider: str
+    mode: str
+    place: str
+    trouble: str
+    hint: str
+    health: Health
+    waiting: int
+    aside: int
+    oldest_at: int | None
+    error: str
+
+
+_Answers = list[Call[tuple[Recalled, ...]]]
+
+
+class Manager:
+    """The provider `memory.provider` of one agent and user. Thread-safe. Nothing is loaded before it is needed.
+
+    Raises ConfigError when the setting names more than one.
+    """
+
+    def __init__(self, host: Host, load: Callable[[str], type[Provider]] = provider_class) -> None:
+        config = host.config
+        self.name = config.memory.provider
+        self.mode = config.memory.recall_mode
+        self._host, self._load = host, load
+        self._own = self.name == "bank"
+        self.budget = config.memory.recall_seconds or (OWN_SECONDS if self._own else OTHER_SECONDS)
+        self._breaker = Breaker(host.db, self.name, host.actor.agent, host.clock)
+        self._calls = Calls(self.name, self._ended)
+        self._given = Given()
+        self._asked: OrderedDict[str, _Answers] = OrderedDict()
+        self._lock = threading.Lock()
+        self._opening = threading.Lock()
+        self._made: Provider | None = None
+        self._open: Provider | None = None
+        self._closed = False
+        self._late = 0
+        self._told: set[str] = set()
+        self._pending: list[str] = []
+        self._tools: tuple[ToolSpec, ...] | None = None
+        self._block: str | None = None
+        self.trouble: VademecumError | None = None
+        """Why the provider cannot be loaded or used with these settings; None when it can."""
+        inspect, clean = host.inspect, host.redactor.clean
+        self._screen = Screen(self.name, inspect, clean, config.memory.recall_tokens, self._own)
+        trusted = not host.rules.outside(origin_of(self.name, "*"))
+        lane = Lane(
+            host.db, self.name, host.actor, host.clock, host.folder / "outbox", clean, host.rules.outside,
+            trusted=trusted and not self._own,
+        )  # fmt: skip
+        self.trusted = trusted or self._own
+        self._lane = lane
+        self._delivery = Delivery(lane, self._send, self._may_deliver, seconds=SYNC_SECONDS)
+
+    # --- the provider itself
+
+    def provider(self) -> Provider:
+        """The provider, not necessarily open. Raises ConfigError or ProviderError, and keeps it as `trouble`."""
+        with self._lock:
+            if self.trouble is not None:  # it stays so until the process that was set up wrongly is started again
+                raise self.trouble.with_traceback(None)
+            if self._made is None:
+                try:
+                    self._made = self._make()
+                except VademecumError as error:
+                    self.trouble = error
+                    raise
+            return self._made
+
+    def _make(self) -> Provider:
+        settings, env = self._settings, self._host.env
+        made = guarded(self._load(self.name))
+        found = guarded(lambda: made.available(settings, env))
+        if not found.ok:
+            raise ProviderError(f"The memory {self.name} cannot be used: {found.reason}", found.hint)
+        return made
+
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        return self._host.config.providers.get(self.name, {})
+
+    def ready(self) -> Provider:
+        """The provider, open; called in a thread of the pool. Raises ProviderError."""
+        made = self.provider()
+        if not self._opening.acquire(timeout=REQUEST_SECONDS):
+            raise ProviderError(f"The memory {self.name} does not finish opening.", "Try again later.", passing=True)
+        try:
+            if self._open is None:
+                host = self._host
+                bank = host.bank() if self._own else None
+                context = Context(
+                    host.actor, host.folder, self._settings, host.env, host.clock, seconds=REQUEST_SECONDS, bank=bank
+                )
+                made.open(context)
+                self._open = made
+            return self._open
+        finally:
+            self._opening.release()
+
+    def _ended(self, error: ProviderError | None) -> None:
+        """A call has ended, in time or not: the breaker counts it."""
+        try:
+            if error is None:
+                self._breaker.worked()
+            else:
+                self._breaker.failed(self._clean_error(error))
+        except VademecumError as trouble:  # the database is busy: the next call counts
+            log.warning("the state of %s could not be kept: %s", self.name, trouble)
+
+    def _clean_error(self, error: ProviderError) -> ProviderError:
+        said = self._host.redactor.clean(error.message)
+        return ProviderError(
+            said, error.hint, passing=error.passing, status=error.status, retry_after=error.retry_after
+        )
+
+    # --- recall
+
+    def prefetch_all(self, text: str, *, session: str = "", core: str = "", first: bool = False) -> Block:
+        """What fits the user's words, within the budget of time and tokens; never raises for what a provider does.
+
+        `core` is the session's snapshot: what it shows is not shown again. An answer that comes later is part of the
+        next turn's. `first`: the session's first turn, which also gets what matters whatever is said.
+        """
+        if self.mode == "tools" or self._closed:
+            return Block(self.name)
+        try:
+            answer, late = self._recall(text, session, first=first)
+        except ProviderError as error:
+            return Block(self.name, left_out=(LeftOut("", f"no answer: {self._host.redactor.clean(error.message)}"),))
+        except VademecumError as error:  # misconfigured: `news` says so
+            log.warning("nothing was recalled: %s", error)
+            return Block(self.name)
+        block = self._screen.block(answer, core=core, known=self._given.lately(session))
+        self._given.add(session, (words_of(entry.text) for entry in block.entries))
+        return replace(block, left_out=(*block.left_out, LeftOut("", late))) if late else block
+
+    def _recall(self, text: str, session: str, *, first: bool) -> tuple[tuple[Recalled, ...], str]:
+        """What has come by now, the newest question's answer first, and a word when the newest is missing."""
+        began = time.monotonic()
+        self.provider()
+        waiting = self._of(session)
+        self._drop_overdue(waiting)
+        if not self._breaker.allows():
+            return self._come(waiting), "it is left alone for a while"
+        patient = self._late < SLOW_AFTER and not self._breaker.on_trial()
+        if len(waiting) < MOST_WAITING:
+            query = self._host.redactor.clean(text)[:LONGEST_QUERY]
+            waiting.append(self._calls.start(lambda: self._ask(query, session if first else "")))
+        newest = waiting[-1]
+        if not newest.wait(max(0.0, self.budget - (time.monotonic() - began)) if patient else 0.0):
+            self._late += 1
+            return self._come(waiting), f"not ready within {self.budget:g} s: it serves the next turn"
+        found = self._come(waiting)
+        if newest.error is not None and not found:
+            raise newest.error
+        return found, "" if newest.error is None else f"no answer: {newest.error.message}"
+
+    def _ask(self, query: str, starting: str) -> tuple[Recalled, ...]:
+        provider = self.ready()
+        before = recalled(provider.on_session_start(starting)) if starting else ()
+        return (*recalled(provider.prefetch(query)), *before)
+
+    def _come(self, waiting: _Answers) -> tuple[Recalled, ...]:
+        """The answers that are there, the newest first; each is used once."""
+        ended = [call for call in waiting if call.done]
+        waiting[:] = [call for call in waiting if not call.done]
+        if any(call.took <= self.budget and call.error is None for call in ended):
+            self._late = 0
+        found = [call.result() for call in reversed(ended) if call.error is None]
+        return tuple(entry for answer in found for entry in answer)
+
+    def _drop_overdue(self, waiting: _Answers) -> None:
+        """A call that has run longer than any may is a failure, and is not waited for any more."""
+        for call in [call for call in waiting if not call.done and call.took > REQUEST_SECONDS]:
+            waiting.remove(call)
+            self._ended(ProviderError(f"No answer after {call.took:.0f} s.", passing=True))
+
+    def _of(self, session: str) -> _Answers:
+        with self._lock:
+            found = self._asked.setdefault(session, [])
+            self._asked.move_to_end(session)
+            while len(self._asked) > _SESSIONS:
+                self._asked.popitem(last=False)
+        return found
+
+    def queue_prefetch_all(self, text: str) -> None:
+        """Let the provider prepare for the next turn, in the background."""
+        if self.mode == "tools" or self._closed:
+            return
+        query = self._host.redactor.clean(text)[:LONGEST_QUERY]
+        try:
+            kind = type(self.provider())
+            if kind.queue_prefetch is not Provider.queue_prefetch and self._breaker.open_until is None:
+                self._calls.start(lambda: self.ready().queue_prefetch(query))
+        except VademecumError as error:
+            log.info("the next turn was not prepared: %s", error)
+
+    # --- what the model sees
+
+    def system_block(self) -> str:
+        """What the provider says about its tools, for the system prompt: at most 500 characters, always the same."""
+        if self._block is None:
+            said = self._quick(lambda: self.provider().system_block())
+            text = said if isinstance(said, str) and self.mode != "context" else ""
+            fit = not self._host.inspect(text)
+            self._block = self._host.redactor.clean(text)[:LONGEST_BLOCK].strip() if fit else ""
+        return self._block
+
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The provider's own tools; none with the recall mode `context`, and none that breaks the rules."""
+        if self._tools is None:
+            offered = self._quick(lambda: self.provider().tools()) if self.mode != "context" else ()
+            self._tools, complaints = fitting(offered, self._host.inspect)
+            for complaint in complaints:
+                self._told_later(f"The memory {self.name}: {complaint}")
+        return self._tools
+
+    def _quick(self, ask: Callable[[], object]) -> object:
+        """What a provider says about itself: without the network, so it has the time of a turn and no more."""
+        try:
+            call = self._calls.start(ask, counts=False)
+            call.wait(self.budget)
+            return call.result()
+        except VademecumError as error:
+            self._told_later(f"The memory {self.name} does not say what its tools are: {error.message}")
+            return None
+
+    def writes(self, name: str, args: Mapping[str, Any]) -> bool:
+        """Whether that call would store or erase something; True when the provider does not say."""
+        said = self._quick(lambda: self.provider().writes(name, args))
+        return said is not False
+
+    def call_tool(self, name: str, args: Mapping[str, Any], *, tainted: bool = False) -> dict[str, Any]:
+        """Run one of the provider's tools and return its answer, screened. At most 30 s. Raises ProviderError.
+
+        `tainted`: the conversation has heard outside text. A provider that is trusted must not be told it.
+        """
+        if tainted and self.trusted and not self._own and self.writes(name, args):
+            raise RefusedError(
+                f"This conversation has read text from outside, and what the memory {self.name} holds is trusted "
+                "(gate.trusted_connectors). Nothing was stored.",
+                "Do not try again; tell the user, who can say it in a new conversation.",
+            )
+        self.provider()
+        if not self._breaker.allows():
+            raise ProviderError(self._breaker.told(self._breaker.health), "Go on without it.", passing=True)
+        sent = self._host.redactor.value(dict(args))
+        call = self._calls.start(lambda: self.ready().call_tool(name, sent))
+        call.wait(REQUEST_SECONDS)
+        return self._bounded(self._screen.value(answered(dict[str, Any], call.result())))
+
+    def _bounded(self, answer: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(answer, ensure_ascii=False, default=str)
+        if len(text) <= LONGEST_ANSWER:
+            return answer
+        return {"cut": f"{text[:LONGEST_ANSWER]} …", "hint": f"The answer had {len(text):,} characters; ask for less."}
+
+    # --- what it is told
+
+    def sync_all(self, turn: TurnRecord) -> bool:
+        """Keep a finished turn for the provider and deliver it in the background; False when it waits already.
+
+        Returns when it is in the database. A turn that stands in the history is kept without its texts: see
+        `agent.outgoing`. Raises StorageError, LockedError.
+        """
+        new = New(
+            "turn", turn.id, turn.session, before=self._lane.told(turn.user), after=self._lane.told(turn.assistant),
+            channel=turn.channel,
+        )  # fmt: skip
+        added = bool(new.before.strip() and new.after.strip()) and self._lane.add(new)
+        self.kick()
+        return added
+
+    def on_memory_write(self, change: MemoryChange) -> None:
+        """Keep a committed change of the core for the provider."""
+        before, after = self._lane.told(change.before), self._lane.told(change.after)
+        self._lane.add(New("change", new_id(), before=before, after=after, channel=change.store))
+        self.kick()
+
+    def on_session_end(self, session: str) -> None:
+        """Tell the provider, after all turns of the session, that it is over."""
+        self._lane.add(New("end", new_id(), session))
+        self.kick()
+
+    def on_session_switch(self, old: str, new: str) -> None:
+        """Tell the provider that the conversation goes on in another session."""
+        self._lane.add(New("switch", new_id(), old, after=new))
+        self.kick()
+
+    def on_pre_compress(self, session: str, before: int) -> None:
+        """Tell the provider which turns leave the prompt: those with messages below the id `before`."""
+        self._lane.add(New("compress", new_id(), session, after=str(before)))
+        self.kick()
+
+    def kick(self) -> None:
+        """Deliver what waits, in the background."""
+        if not self._closed:
+            self._delivery.kick()
+
+    def deliver(
+        self, *, limit: int = 1000, seconds: float = SYNC_SECONDS, stop: Callable[[], bool] | None = None
+    ) -> int:
+        """Deliver what is due now, in this thread; returns how many rows. Raises StorageError, LockedError."""
+        return self._delivery.deliver(limit=limit, seconds=seconds, stop=stop)
+
+    def _may_deliver(self) -> bool:
+        try:
+            self.provider()
+        except VademecumError:
+            return False
+        return self._breaker.allows()
+
+    def _send(self, row: OutboxRow, seconds: float) -> None:
+        run = self._work(row)
+        if run is None:
+            return
+        call = self._calls.start(lambda: run(self.ready()))
+        call.wait(seconds)
+        call.result()
+
+    def _work(self, row: OutboxRow) -> Callable[[Provider], object] | None:
+        """The call that a row stands for; None when there is nothing left to say."""
+        match row.kind:
+            case "turn":
+                turn = self._lane.turn(row)
+                return None if turn is None else lambda provider: provider.sync_turn(turn)
+            case "change":
+                store = "user" if row.channel == "user" else "memory"
+                change = MemoryChange(store, row.before, row.after, row.at)
+                return lambda provider: provider.on_memory_write(change)
+            case "compress":
+                turns = self._lane.turns_before(row.session, int(row.after))
+                return (lambda provider: provider.on_pre_compress(turns)) if turns else None
+            case "switch":
+                return lambda provider: provider.on_session_switch(row.session, row.after)
+            case "end":
+                return lambda provider: provider.on_session_end(row.session)
+            case "forget":
+                selector = Selector("user" if row.before == "user" else "session", row.after)
+                return lambda provider: provider.forget(selector)
+
+    def forget(self, selector: Selector) -> Forgotten:
+        """Have the provider erase what `selector` names, and drop what of it still waits. At most 60 s.
+
+        Raises ProviderError when it could not be asked; a session or a user is then erased as soon as it can be.
+        """
+        if selector.kind == "session":
+            outbox.forget(self._host.db, self.name, self._host.actor, [selector.value])
+        try:
+            self.provider()
+            call = self._calls.start(lambda: self.ready().forget(selector))
+            call.wait(SYNC_SECONDS)
+            return answered(Forgotten, call.result())
+        except VademecumError:
+            if selector.kind in ("session", "user"):
+                key = str(selector)
+                self._lane.add(New("forget", key, selector.value, before=selector.kind, after=selector.value))
+            raise
+
+    # --- state and end
+
+    def news(self) -> tuple[str, ...]:
+        """What a person should be told and was not told yet: it cannot be loaded, it fails, it works again."""
+        lines: list[str] = []
+        try:
+            self.provider()
+        except VademecumError as error:
+            self._told_later(f"The memory {self.name} is not in use: {error.message} {error.hint}".strip())
+        try:
+            lines.append(self._breaker.news())
+        except VademecumError as error:
+            log.warning("the state of %s could not be read: %s", self.name, error)
+        with self._lock:
+            fresh = [line for line in self._pending if line not in self._told]
+            self._told.update(fresh)
+            self._pending.clear()
+        return tuple(line for line in (*fresh, *lines) if line)
+
+    def _told_later(self, line: str) -> None:
+        with self._lock:
+            self._pending.append(line)
+
+    def status(self) -> Status:
+        """How it is, for `memory status` and `doctor`. No network."""
+        place, trouble, hint = "", "", ""
+        try:
+            place = self.provider().place
+        except VademecumError as error:
+            trouble, hint = error.message, error.hint
+        lane = [one for one in outbox.queued(self._host.db) if one.provider == self.name]
+        mine = [one for one in lane if one.actor.agent == self._host.actor.agent]
+        oldest = [one.oldest_at for one in mine if one.oldest_at is not None]
+        error = next((one.error for one in mine if one.error), "")
+        waiting, aside = sum(one.waiting for one in mine), sum(one.aside for one in mine)
+        return Status(
+            self.name, self.mode, place, trouble, hint, self._breaker.health, waiting, aside, min(oldest, default=None),
+            error,
+        )  # fmt: skip
+
+    def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:
+        """Deliver what is due within `drain_seconds`, close the provider within two more; never raises for it."""
+        if self._closed:
+            return
+        self._closed = True
+        deadline = time.monotonic() + drain_seconds
+        self._delivery.close(drain_seconds)
+        try:
+            while (left := deadline - time.monotonic()) > 0 and self._delivery.deliver(limit=1, seconds=left):
+                pass
+        except VademecumError as error:
+            log.warning("the outbox of %s was not emptied: %s", self.name, error)
+        opened = self._open
+        if opened is not None:
+            try:
+                self._calls.start(opened.close, counts=False).wait(CLOSE_SECONDS)
+            except ProviderError as error:
+                log.info("%s was not closed: %s", self.name, error)
+        self._calls.close()
