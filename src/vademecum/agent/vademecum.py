@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vademecum.agent.forget import Receipt
     from vademecum.agent.quarantine import Aside
     from vademecum.agent.session import Session
+    from vademecum.bank.bank import Bank
     from vademecum.config import Config
     from vademecum.core.memory import CoreMemory
     from vademecum.core.notes import Notes
@@ -226,6 +227,16 @@ class Vademecum:
         return notes
 
     @lazy
+    def bank(self) -> Bank:
+        """What was learnt: facts with their evidence."""
+        from vademecum.bank.bank import Bank
+        from vademecum.bank.tier import FactsTier
+
+        bank = Bank(self.db, self.actor, self.config, self.gate, self.clock, lambda: self.embedder)
+        self.gate.register(FactsTier(bank))
+        return bank
+
+    @lazy
     def history(self) -> History:
         """The sessions and messages of this agent with this user."""
         from vademecum.sessions.history import History
@@ -245,7 +256,7 @@ class Vademecum:
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
 
-        _ = self.memory, self.notes  # they register the tiers through which an approval is carried out
+        _ = self.memory, self.notes, self.bank  # they register the tiers through which an approval is carried out
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 
     @lazy

@@ -34,6 +34,8 @@ class Evidence:
     session: str | None = None
     message: int | None = None
     speaker: str = ""
+    stated: Origin | None = None
+    """Origin of the fact's text as it was made from these words; None: that of the call that brings it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,26 @@ class Fact:
     derived: bool = False
     uses: int = 0
     confirmations: int = 0
+    used_at: int | None = None
+    n: int = 0
+    """Its number in the database, by which index and vectors know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """What became of a statement: a `new` fact, `merged` into one that says the same, `closed`, or `staged` for a
+    person as `proposal` (`fact` is then the one it is about, None for a new one).
+
+    `near` and `contradicts` are ids of facts that say about the same, or may say the opposite. `message` says it in
+    words, with what the gate has to tell.
+    """
+
+    outcome: Literal["new", "merged", "closed", "staged"]
+    fact: Fact | None
+    near: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    proposal: str | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +116,13 @@ class RecallHit:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """The answer to a recall. `query` says how it was read, `hint` what to try when nothing fits."""
+    """The answer to a recall. `query` says how it was read, `hint` what to try when nothing fits.
+
+    `tokens` are what the results take in a prompt; `left_out` are hits for which the budget had no room.
+    """
 
     results: tuple[RecallHit, ...]
     query: str
     hint: str = ""
     tokens: int = 0
+    left_out: tuple[RecallHit, ...] = ()

@@ -71,6 +71,8 @@ class Candidate:
     reason: str = ""
     redacted: tuple[str, ...] = ()
     """Kinds of secrets that were replaced in what it is made of."""
+    propose: bool = False
+    """It waits for a person whatever the policy says."""
     effect: Callable[[str], Effect] | None = field(default=None, compare=False, repr=False)
 
 

@@ -175,7 +175,7 @@ class Gate:
         own_words = trust in ("person", "owner") or candidate.tier in PLAIN_RECORD
         subjects = () if own_words or candidate.action == "remove" else subjects_of(candidate.text)
         why = (*seen, *subjects)
-        if verdict == "stage" or (candidate.unattended and candidate.action != "add"):
+        if verdict == "stage" or candidate.propose or (candidate.unattended and candidate.action != "add"):
             return why
         return why if why and trust != "person" and self._policy.approval != "off" else None
 

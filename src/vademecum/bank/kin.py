@@ -1,0 +1,31 @@
+"""Which facts concern the same as another: those that say nearly the same, and those that may say the opposite.
+
+Idea: the index finds a few that share its rarer words, `compare` decides. Invariant: bounded work, however many facts
+there are; what is not found is kept apart, which loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vademecum.bank import compare
+from vademecum.store import Database, facts
+from vademecum.store.facts import FactRow, Only
+
+_TERMS = 8
+_EACH = 100  # facts that are looked at for a word, the newest
+_LOOKED_AT = 12
+
+
+def kin_of(db: Database, row: FactRow, owners: Sequence[int], now: int) -> tuple[list[FactRow], list[FactRow]]:
+    """The facts of `owners` that say nearly what `row` says, and those that may contradict it; open ones only."""
+    seen: dict[int, float] = {}
+    for term in compare.search_terms(row.text)[:_TERMS]:
+        found = facts.matching(db, owners, f'"{term}"', _EACH)
+        for n in found:
+            seen[n] = seen.get(n, 0.0) + 1 / (2 + len(found))  # a rare word says more
+    seen.pop(row.n, None)
+    best = sorted(seen, key=lambda n: (-seen[n], -n))[:_LOOKED_AT]
+    others = facts.fetch(db, best, owners, Only(now)) if best else []
+    near = [one for one in others if compare.near(row.text, one.text)]
+    return near, [one for one in others if one not in near and compare.may_contradict(row.text, one.text)]
