@@ -71,7 +71,7 @@ def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = Fal
     """Erase all that `selector` means, of this agent and all its users; see `Vademecum.forget`."""
     if not dry_run:
         require_person(by, "forget")
-    _ = vm.memory, vm.notes
+    _ = vm.memory, vm.notes, vm.bank
     if dry_run:
         plan = make_plan(vm, selector)
         return Receipt(plan.selector, True, plan.copies, len(plan.contents), (), _left(vm, [plan]))
@@ -103,7 +103,7 @@ def make_plan(vm: Vademecum, selector: Selector) -> Plan:
         selector = Selector("entry", _whole_entry(vm, selector.value))
     found = copies_of(vm, selector)
     texts = [selector.value] if selector.kind == "entry" else []
-    texts += [copy.text for copy in found if copy.tier in ("core", "proposals") and selector.kind != "entry"]
+    texts += [copy.text for copy in found if copy.tier in ("core", "facts", "proposals") and selector.kind != "entry"]
     contents = _contents(vm, selector)
     quoted = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_QUOTED or selector.kind == "entry"]
     if selector.kind != "entry":
@@ -136,11 +136,11 @@ def _whole_entry(vm: Vademecum, text: str) -> str:
 
 
 def _quotes(vm: Vademecum, texts: Sequence[str], found: Sequence[Copy]) -> list[Copy]:
-    """Messages in which the assistant or a tool repeats one of `texts`; what a user said stays theirs."""
-    there = {(copy.tier, copy.place) for copy in found}
-    sessions = next(keeper for keeper in keepers(vm) if keeper.name == "sessions")
-    more = [copy for text in texts for copy in sessions.copies(Selector("entry", text))]
-    said = [copy for copy in more if Origin.parse(copy.origin).kind != "user"]
+    """Messages and facts in which the assistant or a tool repeats one of `texts`; what a user said stays theirs."""
+    there = {(copy.tier, copy.place.partition("#")[0]) for copy in found}
+    kept = [keeper for keeper in keepers(vm) if keeper.name in ("sessions", "facts")]
+    more = [copy for text in texts for keeper in kept for copy in keeper.copies(Selector("entry", text))]
+    said = [copy for copy in more if Origin.parse(copy.origin).kind not in ("user", "person")]
     return [copy for copy in dict.fromkeys(said) if (copy.tier, copy.place) not in there]
 
 

@@ -27,14 +27,21 @@ _CUT = 80  # a snapshot that holds so much of an entry's beginning holds the ent
 
 def keepers(vm: Vademecum) -> list[Keeper]:
     """Every place of the agent that keeps texts by origin."""
+    from vademecum.bank.tier import FactsTier
     from vademecum.core.tiers import CoreTier, NotesTier, SkillsTier
     from vademecum.sessions.tier import SessionsTier
 
-    return [CoreTier(vm.memory), NotesTier(vm.notes), SkillsTier(vm.notes), SessionsTier(vm.db, vm.actor, vm.clock)]
+    return [
+        CoreTier(vm.memory),
+        NotesTier(vm.notes),
+        SkillsTier(vm.notes),
+        FactsTier(vm.bank),
+        SessionsTier(vm.db, vm.actor, vm.clock),
+    ]
 
 
 def copies_of(vm: Vademecum, selector: Selector) -> list[Copy]:
-    """All that came from there and is kept: entries, notes, skills, messages, proposals with their texts."""
+    """All that came from there and is kept: entries, notes, skills, facts, messages, proposals with their texts."""
     found = [copy for keeper in keepers(vm) for copy in keeper.copies(selector)]
     return found + proposals_of(vm, selector)
 
@@ -98,6 +105,7 @@ class Aside:
             found = copies_of(vm, chosen)
             rows.log(vm.db, vm.actor.agent, "add", str(chosen), vm.clock())
             rows.hold(vm.db, [int(copy.place) for copy in found if copy.tier == "sessions"])
+            _hold_facts(vm)
             retake(vm, found)
             self._record("quarantined", chosen, by)
         return found
@@ -121,6 +129,7 @@ class Aside:
                 if other != chosen:
                     mine = [copy for copy in copies_of(vm, other) if copy.tier == "sessions"]
                     rows.hold(vm.db, [int(copy.place) for copy in mine])
+            _hold_facts(vm)
             retake(vm, None)
             self._record("released", chosen, by)
         return copies_of(vm, chosen)
@@ -128,6 +137,12 @@ class Aside:
     def _record(self, decision: AuditDecision, selector: Selector, by: Origin) -> None:
         event = Event(decision, "quarantine", "replace", str(selector), by, self._vm.actor, by=str(by))
         self._vm.gate.audit.record(event)
+
+
+def _hold_facts(vm: Vademecum) -> None:
+    from vademecum.bank.tier import FactsTier
+
+    FactsTier(vm.bank).hold()
 
 
 def retake(vm: Vademecum, copies: Sequence[Copy] | None, *, texts: Sequence[str] = ()) -> list[str]:

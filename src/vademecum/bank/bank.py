@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vademecum.bank.recall import What
     from vademecum.bank.types import Recall
     from vademecum.gate.door import Gate
+    from vademecum.gate.selector import Copy, Selector
     from vademecum.gate.trust import Trust
     from vademecum.models.embedder import Embedder
 
@@ -308,6 +309,22 @@ class Bank:
             timewords=timewords,
         )
         return recall(self, question)
+
+    def forget(self, selector: Selector | str, *, by: Origin) -> tuple[Copy, ...]:
+        """Erase for good what the bank has from somewhere, or that holds a text, of all users of the agent.
+
+        `Vademecum.forget` does so everywhere, with a receipt. Raises RefusedError unless `by` is a person, UsageError.
+        """
+        from vademecum.bank.tier import FactsTier
+        from vademecum.gate.selector import Selector
+
+        if any(part.kind != "person" for part in by.parts):
+            raise RefusedError(f"Only a person can forget, and this call comes from {by}. Nothing was changed.")
+        chosen = Selector.parse(selector) if isinstance(selector, str) else selector
+        tier = FactsTier(self)
+        copies = tier.copies(chosen)
+        tier.erase(copies, [chosen.value] if chosen.kind == "entry" else [], by)
+        return tuple(copies)
 
     def export(self, folder: Path) -> Exported:
         """Write every fact that the actor may see into Markdown files of `folder`; see `vademecum.bank.markdown`."""

@@ -58,7 +58,8 @@ def wipe(db: Database) -> None:
 
     Raises LockedError.
     """
-    db.execute("INSERT INTO message_text (message_text) VALUES ('optimize')")
+    for index in ("message_text", "fact_text"):
+        db.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
     db.execute("VACUUM")
     _truncate(db)
 
