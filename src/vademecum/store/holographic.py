@@ -233,7 +233,7 @@ class FactStore:
     def match(self, expression: str, limit: int) -> list[tuple[int, float]]:
         """Facts that the full-text `expression` finds, with a score that is the better the higher it is."""
         rows = self.db.all(
-            "SELECT rowid, -bm25(fact_text) FROM fact_text JOIN facts ON facts.id = fact_text.rowid"
+            "SELECT facts.id, -bm25(fact_text) FROM fact_text JOIN facts ON facts.id = fact_text.rowid"
             " WHERE fact_text MATCH :match AND agent = :agent AND user = :user ORDER BY bm25(fact_text) LIMIT :limit",
             self._with(match=expression, limit=limit),
         )

@@ -64,6 +64,13 @@ def similarity(matrix: Matrix, vector: Vector) -> NDArray[np.float32]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.float32)
 
 
+def similarities(matrix: Matrix) -> NDArray[np.float32]:
+    """How like each row is to each other one, as a square."""
+    angles = matrix.astype(np.float32) * np.float32(2 * np.pi / 256)
+    parts = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+    return (parts @ parts.T) * np.float32(1 / DIMENSIONS)
+
+
 CONTENT, ENTITY, TAG = atom("role:content"), atom("role:entity"), atom("role:tag")
 _MOST_WORDS, _MOST_ENTITIES, _MOST_TAGS = 64, 24, 12
 
