@@ -41,8 +41,11 @@ class Row(Protocol):
     def origin(self) -> Origin: ...
     @property
     def turn(self) -> str | None: ...
-    @property
-    def speaker(self) -> str: ...
+
+
+def speaker_of(row: Row) -> str:
+    """Who said it, where that is not simply the row's role: in group chats and imports."""
+    return getattr(row, "speaker", "")
 
 
 @dataclass(frozen=True, slots=True)

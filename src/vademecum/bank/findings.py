@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from vademecum.bank.exchanges import Exchange, Row, exact, is_reported, own_text
+from vademecum.bank.exchanges import Exchange, Row, exact, is_reported, own_text, speaker_of
 from vademecum.bank.phrases import (
     confirmed,
     denied,
@@ -35,6 +35,9 @@ TITLE_CHARS = 160
 MEANT_CHARS = 200
 _HABITS = ("stop-doing", "told-you", "standing-order")
 """Rules that say how the agent should behave: a preference, unless the statement is something more particular."""
+
+_UNKNOWN = (".none", ".progress")
+"""Rules that skip what may still say that something was decided."""
 
 TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a dump: too long, a trace, a log, code?", ("long", "trace", "log", "code"), "skip"),
@@ -93,7 +96,7 @@ def kind_of(signal: Signal, text: str) -> Kind:
                 found = "convention"
             else:
                 found = "fact"
-    if found in ("fact", "convention", "environment", "preference") and is_decision(text):
+    if signal.rule == "decided" or (found in ("fact", "convention", "environment") and is_decision(text)):
         return "decision"
     return found
 
@@ -133,18 +136,22 @@ def _said(row: Row, before: Exchange | None, *, known: Collection[str], strict: 
         return []
     found: list[Finding] = []
     asked = before.answers[-1] if before is not None and before.answers else None
-    if asked is not None and not row.speaker:
+    if asked is not None and not speaker_of(row):
         question = confirmed(own_text(asked.content), text.strip())
         if question:
             return [_confirmed(row, asked, question, text.strip())]
     no = False
     for sentence in sentences(text):
-        signal = classify(sentence, known=known)
-        correction = signal.branch == "correction"
+        signal = classify(sentence)
+        correction = signal.branch == "correction"  # it counts although what it says is known: it was not heeded
+        if not correction and signal.branch != "skip":
+            signal = classify(sentence, known=known)
         if correction and not without_denial(signal.statement):
             no = True  # "That is wrong." The next sentence says how it is.
             continue
-        worth = signal.branch != "skip" or (no and signal.rule.endswith(".none"))
+        if signal.branch == "skip" and signal.rule.endswith(_UNKNOWN) and is_decision(sentence):
+            signal = replace(signal, rule="decided")
+        worth = signal.branch != "skip" or signal.rule == "decided" or (no and signal.rule.endswith(".none"))
         if worth and not is_reported(sentence) and not sentence.endswith(("?", "？")):
             found.append(_finding(row, sentence, signal, before, corrects=correction or no))
         no = False

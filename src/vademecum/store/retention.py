@@ -92,11 +92,21 @@ def behind(db: Database, actor: Actor) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def left_behind(db: Database, *, since: int, silent_since: int, limit: int) -> list[tuple[Actor, str]]:
-    """Sessions of everybody that are behind, last spoken in between those times (UTC ms): whose and which."""
+def left_behind(db: Database, *, since: int, limit: int) -> list[tuple[Actor, str]]:
+    """Sessions of everybody that are behind and were spoken in since then (UTC ms), the latest first: whose, which."""
     rows = db.all(
         "SELECT s.agent, s.user, s.id FROM sessions AS s LEFT JOIN retained AS r ON r.session = s.n"
-        f" WHERE s.last_at BETWEEN ? AND ? AND {_BEHIND} ORDER BY s.last_at DESC LIMIT ?",
-        (since, silent_since, limit),
+        f" WHERE s.last_at >= ? AND {_BEHIND} ORDER BY s.last_at DESC LIMIT ?",
+        (since, limit),
     )
     return [(Actor(agent, user), session) for agent, user, session in rows]
+
+
+def quoted(db: Database, session_id: str, first: int, last: int) -> list[tuple[int, str, str]]:
+    """What facts quote from the messages `first` to `last` of a session: message, quote, and the fact's text."""
+    rows = db.all(
+        "SELECT e.message, e.quote, f.text FROM fact_evidence AS e JOIN facts AS f ON f.n = e.fact"
+        " WHERE e.session = ? AND e.message BETWEEN ? AND ? AND e.withdrawn = 0 ORDER BY e.n",
+        (session_id, first, last),
+    )
+    return [(int(message), str(quote), str(text)) for message, quote, text in rows]
