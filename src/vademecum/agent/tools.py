@@ -299,9 +299,11 @@ def _retain(caller: Caller, args: dict[str, Any]) -> Answer:
     first, *rest = [caller.context.writing(part) for part in (text, *detail.values())]
     origin, bank = first.joined(*rest), caller.vm.bank
     given: dict[str, Any] = {"origin": origin, "evidence": _evidence(caller, text, origin), "session": caller.session}
-    given |= {"kind": kind, "detail": detail or None, "valid_from": time_of(args, "valid_from")}
-    given["unattended"] = caller.unattended
-    return retain_answer(bank.correct(replaces, text, **given) if replaces else bank.retain(text, **given))
+    given |= {"kind": kind, "detail": detail, "unattended": caller.unattended}
+    since = time_of(args, "valid_from")
+    if replaces:
+        return retain_answer(bank.correct(replaces, text, at=since, **given))
+    return retain_answer(bank.retain(text, valid_from=since, **given))
 
 
 def _evidence(caller: Caller, text: str, origin: Origin) -> tuple[Evidence, ...]:

@@ -285,12 +285,12 @@ class Bank:
         since: int | None = None,
         until: int | None = None,
         what: What = "all",
-        vectors: bool = True,
+        vectors: bool | None = None,
         timewords: bool = True,
     ) -> Recall:
         """Find facts, and turns that were said; see `vademecum.bank.recall`. `budget` in tokens, times in UTC ms.
 
-        Raises UsageError, ModelError.
+        `vectors` None: by meaning as well when no weights must be loaded for it. Raises UsageError.
         """
         from vademecum.bank.recall import Question, recall
 

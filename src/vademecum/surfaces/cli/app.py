@@ -201,6 +201,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Memory": {
         "memory": ("memory:memory", "Show and change what is always in the prompt"),
         "note": ("note:note", "One fact a file, read on demand"),
+        "recall": ("recall:recall", "Ask what was learnt and said, and correct a fact"),
         "review": ("review:review", "Decide on what waits for you"),
         "history": ("history:history", "Who changed what, when and why"),
         "undo": ("history:undo", "Bring back what was there before a change"),

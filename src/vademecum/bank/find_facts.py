@@ -1,0 +1,260 @@
+"""Finding facts for a question: by their words, by meaning, by the names in them, by when they were learnt.
+
+Idea: each way gives candidates fast and roughly; every candidate is then read again and gets a strength of 0 to 1 from
+each arm, and arms that agree add up as independent witnesses do. Invariant: a strength says how well a fact fits, not
+how it compares with the others, so that one floor holds for every bank: below it nothing is answered.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vademecum.errors import ModelError
+from vademecum.search.query import Query, Term, literal, read
+from vademecum.search.rank import Reader, Wanted, weight
+from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
+from vademecum.store.fact_index import FactIndex
+from vademecum.store.message_index import tokenizer
+
+if TYPE_CHECKING:
+    from vademecum.models.embedder import Embedder
+    from vademecum.search.vectors import Floats, VectorIndex
+    from vademecum.store.connection import Database
+    from vademecum.store.fact_index import Within
+    from vademecum.store.facts import FactRow
+
+CANDIDATES = 60
+"""Facts that one arm brings."""
+_FREQUENT = 0.02  # a word in more than this share of the facts finds too many, unless there is no better one
+_FEW = 400  # facts in which a word may stand whatever their share
+_NAMED = 40
+_TELLING = 5  # words of a question that are asked for, the rarest
+_PLAIN = 0.8  # strength of a word that stands once in a short sentence
+_LITERAL = 0.2
+_CLOSE, _CLOSER, _STEEP = 0.27, 0.025, 0.05
+"""The cosine that half a strength needs: more by _CLOSER with each tenfold of facts, for the best of many is near by
+chance. One unrelated fact in forty has 0.35, the median is 0.15; a question and its answer have 0.3 to 0.8."""
+_FAR, _DOUBTED = 0.18, 0.75
+"""Words in a fact whose meaning is as far as this from the question's count for less."""
+_WORTH = {"words": 0.90, "meaning": 0.85, "names": 0.35, "time": 0.15}
+"""What a full strength of an arm is worth alone."""
+FLOOR = 0.40
+"""A fact that fits less than this is not answered; calibrated on tests/data/recall."""
+
+
+@dataclass(slots=True)
+class FoundFact:
+    """A candidate: its row, the strength that each arm gives it, and all of them together (0 to 1)."""
+
+    row: FactRow
+    arms: dict[str, float] = field(default_factory=dict[str, float])
+    words: tuple[str, ...] = ()
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The terms that are looked for, with how many facts have them, and those that stand nowhere."""
+
+    terms: tuple[tuple[Term, int], ...]
+    missing: tuple[Term, ...]
+
+
+def combined(arms: Mapping[str, float]) -> float:
+    """The strengths of all arms as one, 0 to 1."""
+    left = 1.0
+    for arm, strength in arms.items():
+        left *= 1.0 - _WORTH[arm] * strength
+    return 1.0 - left
+
+
+class FactFinder:
+    """One question to the facts that `owners` have and `only` lets through."""
+
+    def __init__(self, db: Database, owners: Sequence[int], only: Within) -> None:
+        self._db = db
+        self._owners = owners
+        self._only = only
+        self.index = FactIndex(db, owners, only)
+        self._words: Callable[[str], list[str]] = tokenizer(db)
+        self.notes: list[str] = []
+        self.query: Query = read("")
+        self._near: VectorIndex | None = None
+        self._asked: Floats | None = None
+
+    def find(self, text: str, names: Sequence[str], embedder: Embedder | None) -> list[FoundFact]:
+        """The facts that fit, best first; none below the floor. `names` are those in the question, in lower case."""
+        self.query = read(text)
+        plan = self._plan()
+        numbers = dict.fromkeys(self._by_words(plan))
+        cosines = self._by_meaning(text, embedder)
+        named = self._by_names(names)
+        numbers |= dict.fromkeys((*cosines, *named))
+        rows = self.index.fetch(list(numbers))
+        reader = self._reader(plan)
+        cosines |= self._others([row.n for row in rows if row.n not in cosines])
+        found = [self._strengths(row, reader, plan, cosines.get(row.n), named.get(row.n, 0.0)) for row in rows]
+        for one in found:
+            one.score = combined(one.arms)
+        fit = [one for one in found if one.score >= FLOOR]
+        return sorted(fit, key=_place)
+
+    def has_words(self, text: str) -> bool:
+        """Whether there is anything in `text` to look for but times and words such as "what"."""
+        return bool(read(text).content)
+
+    @property
+    def read_as(self) -> str:
+        """How the question was read."""
+        return " + ".join(term.text for term in self.query.content or self.query.terms)
+
+    # --- by words
+
+    def _plan(self) -> _Plan:
+        terms: list[tuple[Term, int]] = []
+        missing: list[Term] = []
+        for term in self.query.content or self.query.terms:
+            count = self._frequency(term)
+            if count:
+                terms.append((term, count))
+                continue
+            others = [(part, n) for part in (*term.parts, *self._corrected(term)) if (n := self._frequency(part))]
+            terms += others
+            if not others:
+                missing.append(term)
+        return _Plan(tuple(terms), tuple(missing))
+
+    def _frequency(self, term: Term) -> int:
+        if not term.phrases:
+            return 0
+        known = [self._words(phrase) for phrase in term.phrases]
+        if term.prefix or any(len(words) != 1 for words in known):
+            return self.index.count(term.match)
+        return max(self.index.known([words[0] for words in known]).values(), default=0)
+
+    def _corrected(self, term: Term) -> list[Term]:
+        """The word that one which stands nowhere may have been meant for."""
+        word = literal(term.text)
+        if term.quoted or not word.isalpha():
+            return []
+        near = slips(word)
+        stems = dict(zip(self._words(" ".join(near)), near, strict=True)) if near else {}
+        known = self.index.known(list(stems)) if stems else {}
+        if known:
+            best = max(known, key=lambda stem: known[stem])
+            found = stems[best]
+        elif len(word) >= SHORTEST_TWICE and (twice := self._twice(word)):
+            found = twice
+        else:
+            return []
+        self.notes.append(f"“{term.text}” stands nowhere, “{found}” was looked for")
+        return [Term(found, (found,))]
+
+    def _twice(self, word: str) -> str:
+        stem = self._words(word)[0]
+        return next(iter(nearest(stem, self.index.vocabulary(stem[:2], 5_000))), "")
+
+    def _by_words(self, plan: _Plan) -> list[int]:
+        if not plan.terms:
+            return []
+        rare = sorted(plan.terms, key=lambda one: one[1])
+        bound = max(_FEW, _FREQUENT * self.index.size)
+        telling = [term for term, count in rare if count <= bound]
+        if telling:
+            return self.index.best(" OR ".join(term.match for term in telling), CANDIDATES)
+        together = " AND ".join(term.match for term, _ in rare)
+        return self.index.newest(together, CANDIDATES) or self.index.newest(rare[0][0].match, CANDIDATES)
+
+    def _reader(self, plan: _Plan) -> Reader:
+        wanted = [Wanted.of(term, weight(count, self.index.size), self._words) for term, count in plan.terms]
+        return Reader([one for one in wanted if one.sequences], self.query.literal, self._words)
+
+    # --- by meaning, by names
+
+    def _by_meaning(self, text: str, embedder: Embedder | None) -> dict[int, float]:
+        """The facts that are nearest in meaning, by their cosines."""
+        if embedder is None or not text.strip():
+            return {}
+        from vademecum.search.vectors import vector_index  # numpy
+
+        try:
+            asked = embedder.embed([text])[0]
+        except ModelError as error:
+            self.notes.append(f"Searched by words only: {error.message}")
+            return {}
+        self._asked, self._near = asked, vector_index(self._db, "fact", embedder.name)
+        return dict(self._near.nearest(asked, CANDIDATES, allowed=frozenset(self._owners)))
+
+    def _others(self, numbers: Sequence[int]) -> dict[int, float]:
+        """The cosines of facts that were found otherwise."""
+        if self._near is None or self._asked is None:
+            return {}
+        return {n: float(vector @ self._asked) for n, vector in self._near.vectors_of(numbers).items()}
+
+    def _by_names(self, names: Sequence[str]) -> dict[int, float]:
+        """The share of the question's names that a fact has."""
+        counts: dict[int, int] = {}
+        for name in names:
+            for n in self.index.naming(name, _NAMED):
+                counts[n] = counts.get(n, 0) + 1
+        return {n: count / len(names) for n, count in counts.items()}
+
+    # --- how well one fits
+
+    def _strengths(self, row: FactRow, reader: Reader, plan: _Plan, cosine: float | None, named: float) -> FoundFact:
+        found = FoundFact(row)
+        reading = reader.read(_read_text(row))
+        share, words = self._share(reading.strengths, plan)
+        if share:
+            found.arms["words"] = min(1.0, share + (_LITERAL if reading.exact else 0.0))
+            found.words = words
+        if cosine is not None:
+            found.arms["meaning"] = self._meaning(cosine)
+            if cosine < _FAR and "words" in found.arms:
+                found.arms["words"] *= _DOUBTED
+        if named:
+            found.arms["names"] = named
+        if timely := self.timely(row):
+            found.arms["time"] = timely
+        return found
+
+    def _meaning(self, cosine: float) -> float:
+        half = _CLOSE + _CLOSER * math.log10(self.index.size)
+        return 1 / (1 + math.exp(-(cosine - half) / _STEEP))
+
+    def _share(self, strengths: Sequence[float], plan: _Plan) -> tuple[float, tuple[str, ...]]:
+        """How much of what the question asks for stands in a fact, and by which words.
+
+        Of a long question (a whole prompt) it is enough that its few most telling words do.
+        """
+        size = self.index.size
+        weights = [weight(count, size) for _, count in plan.terms]
+        asked = sorted([*weights, *(weight(1, size) for _ in plan.missing)], reverse=True)
+        pairs = [
+            (heavy * min(1.0, strength / _PLAIN), term.text)
+            for heavy, strength, (term, _) in zip(weights, strengths, plan.terms, strict=False)
+            if strength
+        ]
+        total = sum(asked[:_TELLING])
+        return (min(1.0, sum(worth for worth, _ in pairs) / total) if total else 0.0), tuple(text for _, text in pairs)
+
+    def timely(self, row: FactRow) -> float:
+        """1 when it was learnt in the time that the question names, or began or ended to hold then."""
+        begin, end = self._only.during
+        if begin is None and end is None:
+            return 0.0
+        moments = [at for at in (row.learnt_at, row.valid_from, row.valid_to) if at is not None]
+        return float(any((begin is None or at >= begin) and (end is None or at < end) for at in moments))
+
+
+def _read_text(row: FactRow) -> str:
+    detail: dict[str, str] = json.loads(row.detail) if len(row.detail) > 2 else {}
+    return "\n".join([row.text, *detail.values(), row.speaker]).strip()
+
+
+def _place(one: FoundFact) -> tuple[float, int, int]:
+    return (-round(one.score, 3), -one.row.confirmations, -one.row.learnt_at)
