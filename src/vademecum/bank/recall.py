@@ -247,7 +247,7 @@ class _Recalling:
             *messages.of_session(self._bank.db, session.n, after=row.id, limit=_AROUND),
         ]
         lines = tuple(
-            f"{one.speaker or one.role}: {_clipped(one.content)}"
+            f"{one.role}: {_clipped(one.content)}"
             for one in around
             if one.role in ("user", "assistant") and not one.held
         )
