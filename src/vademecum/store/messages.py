@@ -121,6 +121,17 @@ def last_of_session(db: Database, session: int, *, before: int | None = None, li
     return [MessageRow(*row) for row in reversed(rows)]
 
 
+def latest_saying(db: Database, actor: Actor, text: str) -> str | None:
+    """The id of the actor's session in which the user said exactly `text`, among the last 20 that anybody recorded."""
+    row = db.one(
+        "SELECT s.id FROM (SELECT id, session, role, content FROM messages ORDER BY id DESC LIMIT 20) AS m"
+        " JOIN sessions AS s ON s.n = m.session WHERE m.role = 'user' AND m.content = ? AND s.agent = ? AND s.user = ?"
+        " ORDER BY m.id DESC LIMIT 1",
+        (text, actor.agent, actor.user),
+    )
+    return None if row is None else str(row[0])
+
+
 def count(db: Database, session: int) -> int:
     """How many messages session number `session` has."""
     row = db.one("SELECT count(*) FROM messages WHERE session = ?", (session,))
