@@ -60,6 +60,14 @@ def enqueue_retention(vm: Vademecum, session_id: str, actor: Actor | None = None
     return vm.queue.add(KIND, session_id, _payload(actor, session_id, folder))
 
 
+def working_folder() -> str:
+    """Where this process works; empty when that folder is gone."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
+
+
 def enqueue_left_behind(vm: Vademecum) -> int:
     """Queue the sessions of everybody in which something was said that nobody looked at; returns how many.
 

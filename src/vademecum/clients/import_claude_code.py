@@ -80,6 +80,10 @@ def _take_transcript(vm: Vademecum, path: Path, tally: Tally) -> None:
     tally.known += caught.messages == 0
     if recorder.session is not None and not live and not tally.dry_run:
         vm.history.end(recorder.session.id, "imported")
+    elif recorder.session is not None and caught.messages and not tally.dry_run:  # a conversation that goes on
+        from vademecum.agent.retaining import enqueue_retention
+
+        enqueue_retention(vm, recorder.session.id)
 
 
 @dataclass(frozen=True, slots=True)

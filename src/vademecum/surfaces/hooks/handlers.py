@@ -192,6 +192,15 @@ def _checkpoint(call: Call, session: SessionInfo) -> None:
         from vademecum.agent.review import review_due
 
         review_due(call.vm, session.id, tool_calls)
+    _retain(call, session)
+
+
+def _retain(call: Call, session: SessionInfo) -> None:
+    """Queue it: reading the rules takes longer than a hook may."""
+    if call.vm.config.memory.provider:
+        from vademecum.agent.retaining import enqueue_retention
+
+        enqueue_retention(call.vm, session.id, folder=call.text("cwd"))
 
 
 def _end(call: Call) -> None:
@@ -204,3 +213,4 @@ def _end(call: Call) -> None:
     elif session.ended_at is None:
         history.end(session.id, reason)
         enqueue_review(call.vm, session.id, reason)
+        _retain(call, session)
