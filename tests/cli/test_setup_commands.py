@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from cli.command_line import Cli
-from vademecum.config import Config, load, sources
+from vademecum.config import Config, MemoryConfig, load, sources
 from vademecum.surfaces.cli import config_text
 from vademecum.surfaces.cli.origin import agent_mark
 
@@ -25,6 +27,10 @@ def tree(folder: Path) -> dict[str, tuple[str, int, int]]:
         )
         for path in sorted(folder.rglob("*"))
     }
+
+
+SET = ("agents", "memory.provider")
+"""Keys that are not shown with their default: agents have names, and the bank is set."""
 
 
 def hermes_home(folder: Path) -> Path:
@@ -61,10 +67,10 @@ def test_init_twice_changes_nothing(cli: Cli) -> None:
     assert {name: row for name, row in tree(cli.home).items() if "state.db" not in name} == before
 
 
-def test_the_configuration_that_is_written_explains_every_key_and_sets_none(cli: Cli) -> None:
+def test_the_configuration_that_is_written_explains_every_key_and_sets_the_bank_only(cli: Cli) -> None:
     cli("init")
-    assert load(cli.home / "config.yaml") == Config()
-    uncommented = [line.removeprefix("# ") for line in config_text.TEMPLATE.splitlines() if line.startswith("# ")]
+    assert load(cli.home / "config.yaml") == Config(memory=MemoryConfig(provider="bank"))
+    uncommented = [line.removeprefix("# ") for line in config_text.TEMPLATE.splitlines()]
     keys = {line.strip().partition(":")[0] for line in uncommented if ":" in line and line.strip()[:1].islower()}
     assert {key.rpartition(".")[2] for key, _, _ in sources(cli.home / "none.yaml")} <= keys
 
@@ -81,7 +87,17 @@ def test_the_values_shown_in_the_configuration_are_the_defaults(cli: Cli, tmp_pa
     path = tmp_path / "uncommented.yaml"
     path.write_text("\n".join(line.removeprefix("# ") for line in kept[:agents]) + "\n", encoding="utf-8")
     assert load(path) == Config()
-    assert {source for key, _, source in sources(path) if key != "agents"} == {path.name}
+    assert {source for key, _, source in sources(path) if key not in SET} == {path.name}
+
+
+def test_the_configuration_that_is_written_is_read_without_the_yaml_parser(cli: Cli) -> None:
+    cli("init")
+    program = (
+        "import sys; from pathlib import Path; from vademecum.config import load;"
+        f" assert load(Path({str(cli.home / 'config.yaml')!r})).memory.provider == 'bank';"
+        " assert 'ruamel' not in sys.modules"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("agent", ["default", "hermes"])

@@ -17,11 +17,19 @@ from vademecum.errors import ConfigError, RefusedError
 from vademecum.files import locked, write_atomic
 
 TEMPLATE = """\
-# Vademecum's configuration. Every key is optional; the values shown are the defaults.
-# To change one, remove the `#` before it and before the section that it stands in.
+# Vademecum's configuration. Every key is optional; the values shown behind a # are the defaults.
+# To change one, remove the `# ` before it and before the section that it stands in.
 # `vademecum config` prints every key with its value and where the value comes from.
 
-# memory:
+# The memory next to the core: `bank` learns facts from your conversations and recalls them, on this machine, with or
+# without a model. An external one by its name: `vademecum memory setup`. "" switches it off: files and search only.
+memory:
+  provider: bank
+#   recall_mode: hybrid           # context: recalled text in the prompt, no tools; tools: tools only; hybrid: both
+#   recall_seconds: 0             # longest wait of a turn for recall; 0: 0.3 s for the bank, 3 s for others
+#   recall_tokens: 600            # most tokens of recalled text in one turn
+#   retain: auto                  # facts found in conversations: auto (kept) | propose (wait for you) | off
+#   daily_notes: false            # true: memory/YYYY-MM-DD.md without bound, besides the bounded core
 #   memory_enabled: true          # false: the agent's own store is neither in the prompt nor writable
 #   user_profile_enabled: true    # false: likewise for the store about the user
 #   memory_char_limit: 2200       # most characters of the agent's store, delimiters included
@@ -31,9 +39,19 @@ TEMPLATE = """\
 #   write_approval: untrusted     # what waits for a person: off | untrusted (from tools and other agents) | all
 #   review_every_turns: 10        # a background review after so many turns of the user; 0: never
 
+# bank:
+#   scope: agent                  # who shares a new fact: agent (this one with you) | user | team | organisation
+#   team: ""                      # the team and the organisation that this home belongs to
+#   organisation: ""
+
+# embedder: local                 # finds by meaning: local | off | openai:MODEL | http://host/v1#MODEL
+
+# providers: {}                   # settings of external memories, by name
+
 # gate:
 #   proposal_days: 30             # what waits for a person expires after so many days; 0: never
 #   proposals_per_source: 20      # most that may wait from one tool and host, one connector or one agent
+#   trusted_connectors: []        # memories whose recalled text taints nothing; docs/providers.md says what that costs
 #   local_tools: [LOCAL_TOOLS]    # tools of this machine; all others, and whatever fetches, are outside
 #   secrets_off: []               # rules that find secrets and are not applied
 #   scanners_off: []              # rules of scanners that are not applied
