@@ -108,6 +108,10 @@ class GateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     local_tools: tuple[str, ...] = LOCAL_TOOLS
+    trusted_connectors: tuple[str, ...] = ()
+    """Memories, by name, whose recalled text counts as a local tool's and taints nothing: docs/providers.md says what
+    that costs.
+    """
     policy: dict[str, dict[str, str]] = {}
     proposal_days: Annotated[int, msgspec.Meta(ge=0)] = 30
     """After so many days a proposal expires; 0: it waits for ever."""
@@ -149,7 +153,22 @@ def load(path: Path, overrides: Mapping[str, object] | None = None) -> Config:
     `overrides` is nested like the file, or has dotted keys: `{"memory.memory_char_limit": 4000}`.
     Raises ConfigError that names the key, the file and a suggestion.
     """
-    return _convert(_merge(_read(path), _nested(overrides or {})), str(path))
+    tree = _merge(_read(path), _nested(overrides or {}))
+    _one_provider(tree, str(path))
+    return _convert(tree, str(path))
+
+
+def _one_provider(tree: Mapping[str, Any], where: str) -> None:
+    """Raises ConfigError when `memory.provider` names more than one."""
+    memory: object = tree.get("memory")
+    named: object = cast("dict[str, Any]", memory).get("provider") if isinstance(memory, dict) else None
+    names = cast("list[object]", named) if isinstance(named, list) else str(named or "").replace(",", " ").split()
+    if len(names) > 1:
+        raise ConfigError(
+            f"{where}: memory.provider names {len(names)} memories: {' and '.join(map(str, names))}. "
+            "Only one can be active next to the core.",
+            f"Keep one of them, such as `provider: {names[0]}`.",
+        )
 
 
 def sources(path: Path, overrides: Mapping[str, object] | None = None) -> list[tuple[str, object, str]]:

@@ -23,6 +23,7 @@ from vademecum.agent.turn import INTERRUPTED
 from vademecum.errors import ModelError, VademecumError
 from vademecum.model import Origin, tokens
 from vademecum.models import ChatReply, ChatRequest, Usage
+from vademecum.providers.fence import Stream, without_fences
 
 if TYPE_CHECKING:
     from vademecum.agent.session import Session, TurnKind
@@ -100,6 +101,8 @@ class Chat:
     def _adopt(self, session: Session) -> None:
         enabled = self._vm.config.memory
         words = chat_instructions(memory=enabled.memory_enabled, user=enabled.user_profile_enabled)
+        if enabled.provider and (block := self._vm.manager.system_block()):
+            words = f"{words}\n\n{block}"
         self.session = session
         self._system = system_text(session.snapshot, words)
         self._lines = [] if session.incognito else load(self._vm, session.id)
@@ -162,12 +165,15 @@ class Chat:
         """Stream one answer and return it whole."""
         self._partial = ""
         stream = cast("Generator[str | ChatReply]", self._model.stream(request))
+        shown = Stream()  # a model may repeat what was recalled for it: that is not for the person's eyes
         with contextlib.closing(stream):
             for item in stream:
+                piece = shown.end() if isinstance(item, ChatReply) else shown.feed(item)
+                self._partial += piece
+                if piece:
+                    yield Piece(piece)
                 if isinstance(item, ChatReply):
-                    return item
-                self._partial += item
-                yield Piece(item)
+                    return replace(item, text=without_fences(item.text))
         raise ModelError(f"The model {self._model.name} ended its answer half way.", "Try again.")
 
     def _run(self, turn: Turn, reply: ChatReply, told: set[str]) -> Iterator[Event]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vademecum.agent.outgoing import tell_compaction
 from vademecum.agent.session import Session, snapshot_now
 from vademecum.agent.summary import CITE, cited
 from vademecum.agent.taint import taint
@@ -63,6 +64,7 @@ def compact(vm: Vademecum, session: Session, model: ChatModel) -> Session | None
             handed_on = {"name": COMPACTION, "args": {"session": session.id, "kept_from": kept_from}}
             vm.history.record(info.id, "tool", summary, origin=origin, tool=COMPACTION, calls=[handed_on])
             taint(vm, info.id, origin)
+            tell_compaction(vm, session.id, info.id, kept_from)
     from vademecum.agent.review import enqueue_review
 
     enqueue_review(vm, session.id, COMPACTION)

@@ -92,11 +92,17 @@ def _resumed(vm: Vademecum, info: SessionInfo) -> Session:
 
 
 def _end(vm: Vademecum, info: SessionInfo, reason: str) -> None:
+    from vademecum.agent.outgoing import tell_end
+    from vademecum.agent.retaining import finish_retention
     from vademecum.agent.review import enqueue_review
 
-    vm.history.end(info.id, reason)
+    with vm.db.atomic():
+        vm.history.end(info.id, reason)
+        if info.messages:
+            enqueue_review(vm, info.id, reason)
+            tell_end(vm, info.id)
     if info.messages:
-        enqueue_review(vm, info.id, reason)
+        finish_retention(vm, info.id)
 
 
 def boundary(vm: Vademecum, info: SessionInfo) -> str:
@@ -140,6 +146,8 @@ class Session:
         self.snapshot_taken_at = taken_at
         self.attempts = Attempts()
         self.spoken = info is not None and info.messages > 0
+        self.unasked = not self.spoken
+        """True until the memory next to the core was asked for the first time."""
         self._known = ""
         self._mark = retake_mark(vm)
         self._told_to = info.last_at if info is not None and info.messages else None  # changes up to then are no news
@@ -196,6 +204,11 @@ class Session:
     def assistant(self, text: str) -> int | None:
         """Record what the assistant answered, and queue a review when one is due."""
         message = self.record("assistant", text, Origin.assistant())
+        if self.vm.config.memory.provider and not self.incognito:
+            from vademecum.agent.outgoing import tell_recorded
+
+            if tell_recorded(self.vm, self.id, over=True):
+                self.vm.manager.kick()
         self.review_when_due()
         return message
 
@@ -298,12 +311,14 @@ class Session:
         return self.context.trust
 
     def review_when_due(self, tool_calls: int = 0) -> None:
-        """Queue a background review after every N user turns, or after a turn with many tool calls."""
+        """Queue a background review after every N user turns, or after a turn with many tool calls; and retention."""
         if self.incognito:
             return
+        from vademecum.agent.retaining import enqueue_retention, working_folder
         from vademecum.agent.review import review_due
 
         review_due(self.vm, self.id, tool_calls)
+        enqueue_retention(self.vm, self.id, folder=working_folder())
 
 
 def title_of(text: str) -> str:

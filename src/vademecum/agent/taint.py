@@ -25,7 +25,7 @@ NEWEST = 200
 
 def rules(vm: Vademecum) -> Rules:
     """What this configuration and this actor make of origins."""
-    return Rules(vm.config.gate.local_tools, vm.actor)
+    return Rules(vm.config.gate.local_tools, vm.actor, vm.config.gate.trusted_connectors)
 
 
 def outside_of(vm: Vademecum, session_id: str) -> Origin | None:

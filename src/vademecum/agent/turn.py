@@ -45,6 +45,7 @@ class Turn:
         self.events: list[str] = []
         self.proposals: list[str] = []
         self.calls = 0
+        self._question: int | None = None
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -68,11 +69,16 @@ class Turn:
         session.refresh()
         session.attempts = Attempts()
         if self.kind == "user":
-            session.record("user", self.text, Origin.user(session.vm.actor.user), turn=self.id)
+            self._question = session.record("user", self.text, Origin.user(session.vm.actor.user), turn=self.id)
         else:  # the host's words must never be taken for the user's
             session.record("system", self.text, self._prompt_origin(), turn=self.id)
+        if session.vm.config.memory.provider:
+            from vademecum.agent.incoming import recall_for
+
+            recall_for(self, first=session.unasked)
+            session.unasked = False
         if session.tell_stale():
-            self._tell("Memory has changed since this session began; a new session will start with it.")
+            self.tell("Memory has changed since this session began; a new session will start with it.")
         return self
 
     def _prompt_origin(self) -> Origin:
@@ -109,11 +115,26 @@ class Turn:
         self._must_be_open()
         self.state = "answered"
         session = self.session
-        session.record("assistant", text, Origin.assistant(), turn=self.id)
+        if interrupted or not text.strip() or self._question is None or not session.vm.config.memory.provider:
+            session.record("assistant", text, Origin.assistant(), turn=self.id)
+        else:
+            self._answer_and_tell(self._question, text)
         if interrupted:
             self._interrupt()
         elif self.kind == "user":
             session.review_when_due(self.calls)
+
+    def _answer_and_tell(self, question: int, text: str) -> None:
+        """Store the answer, and in the same transaction that the memory next to the core has to hear of this turn."""
+        from vademecum.agent.incoming import after_turn
+        from vademecum.agent.outgoing import tell_turn
+
+        session = self.session
+        with session.vm.db.atomic():
+            answer = session.record("assistant", text, Origin.assistant(), turn=self.id)
+            if answer is not None:
+                tell_turn(session.vm, session.id, self.id, question, answer, session.channel)
+        after_turn(session.vm, self.text)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -137,7 +158,8 @@ class Turn:
                 "Use it inside its `with` block, before its answer.",
             )
 
-    def _tell(self, line: str) -> None:
+    def tell(self, line: str) -> None:
+        """Tell the person something, once."""
         if line not in self.events:
             self.events.append(line)
 
@@ -145,7 +167,7 @@ class Turn:
         proposal = answer.get("proposal")
         if answer.get("staged") and isinstance(proposal, str):
             self.proposals.append(proposal)
-            self._tell(f"A proposal waits for you: vademecum review show {proposal}")
+            self.tell(f"A proposal waits for you: vademecum review show {proposal}")
         if name == "note" and answer.get("success"):
             self.session.remember_state()
         if name != "memory":
@@ -156,8 +178,8 @@ class Turn:
         label = "The user profile" if target == "user" else "Memory"
         size = f"{view.percent}%, {view.used:,} of {view.limit:,} characters"
         if answer.get("code") == "full":
-            self._tell(f"{label} is full ({size}): the entry was refused, nothing was dropped.")
+            self.tell(f"{label} is full ({size}): the entry was refused, nothing was dropped.")
         elif answer.get("code") == "attempts":
-            self._tell("The memory tool failed three times and is closed for this turn; something was not saved.")
+            self.tell("The memory tool failed three times and is closed for this turn; something was not saved.")
         elif view.consolidate:
-            self._tell(f"{label} is nearly full ({size}): time to merge entries, vademecum memory edit {target}")
+            self.tell(f"{label} is nearly full ({size}): time to merge entries, vademecum memory edit {target}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from vademecum.jobs.queue import Queue
     from vademecum.models import ChatModel
     from vademecum.models.embedder import Embedder
+    from vademecum.providers.manager import Manager
     from vademecum.sessions.history import History, SearchAnswer
     from vademecum.store.connection import Database
 
@@ -212,6 +214,10 @@ class Vademecum:
 
         ledger = EntryLedger(self._shared.db_beside_files)
         memory = CoreMemory(self.folder, self.actor, self.config.memory, self.gate, ledger, clock=self.clock)
+        if self.config.memory.provider:
+            from vademecum.agent.outgoing import tell_change
+
+            memory.listener = partial(tell_change, self)
         self.gate.register(CoreTier(memory))
         return memory
 
@@ -235,6 +241,13 @@ class Vademecum:
         bank = Bank(self.db, self.actor, self.config, self.gate, self.clock, lambda: self.embedder)
         self.gate.register(FactsTier(bank))
         return bank
+
+    @lazy
+    def manager(self) -> Manager:
+        """The memory next to the core, `memory.provider`; with none configured it recalls and tells nothing."""
+        from vademecum.agent.incoming import make_manager
+
+        return make_manager(self)
 
     @lazy
     def history(self) -> History:
@@ -329,9 +342,18 @@ class Vademecum:
         return open_model(spec, config=config.models, env=self.env)
 
     def close(self) -> None:
-        """Close the database for this home, in every thread. The object reopens it when used again."""
+        """Deliver what the memory next to the core has still to be told, for some seconds at most, and close it; then
+        close the database for this home, in every thread. The object reopens both when used again.
+        """
+        self.close_manager()
         if "db" in self._shared.__dict__:
             self.db.close()
+
+    def close_manager(self) -> None:
+        """Close the memory next to the core, if it was used."""
+        made = self.__dict__.pop("manager", None)
+        if made is not None:
+            made.close()
 
     def __enter__(self) -> Self:
         return self

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vademecum.clock import iso
 
 if TYPE_CHECKING:
+    from vademecum.agent.incoming import Couriers
     from vademecum.agent.vademecum import Vademecum
     from vademecum.jobs import Outcome
     from vademecum.jobs.queue import Handler
@@ -36,14 +37,17 @@ log = logging.getLogger("vademecum.worker")
 def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float = POLL_SECONDS) -> None:
     """Run jobs of the whole home, of all agents and users, until `stop` is set. Meant for a thread of its own."""
     from vademecum.agent.embedding import enqueue_embedding, wanted
+    from vademecum.agent.retaining import enqueue_left_behind
 
     day, swept_at = "", 0.0
+    couriers: Couriers | None = None
     while not stop.is_set():
         try:
             if not swept_at and wanted(vm.config):
                 vm.warm_up()
             if not swept_at or time.monotonic() - swept_at > SWEEP_SECONDS:
                 end_lost_sessions(vm)
+                enqueue_left_behind(vm)
                 swept_at = time.monotonic()
             today = iso(vm.clock())[:10]
             if today != day:
@@ -51,17 +55,28 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
                 day = today
             enqueue_embedding(vm)
             ran = vm.queue.run_due(handlers(vm), stop=stop.is_set)
+            if vm.config.memory.provider:
+                couriers = couriers or _couriers(vm)
+                ran += couriers.run(stop)
         except Exception:  # the boundary of background work: its faults must not be its host's
             log.exception("background work was interrupted; it goes on in %g s", AFTER_FAULT_SECONDS)
             stop.wait(AFTER_FAULT_SECONDS)
             continue
         if not ran:
             stop.wait(poll_seconds)
+    if couriers is not None:
+        couriers.close()
+
+
+def _couriers(vm: Vademecum) -> Couriers:
+    from vademecum.agent.incoming import Couriers  # only where a memory is configured
+
+    return Couriers(vm)
 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
-    from vademecum.agent import embedding
+    from vademecum.agent import embedding, retaining
     from vademecum.agent.review import KIND
     from vademecum.agent.reviewer import run_review
 
@@ -69,6 +84,8 @@ def handlers(vm: Vademecum) -> dict[str, Handler]:
         KIND: partial(run_review, vm),
         PURGE: partial(run_purge, vm),
         embedding.KIND: partial(embedding.run_embedding, vm),
+        retaining.KIND: partial(retaining.run_retention, vm),
+        retaining.ASK_KIND: partial(retaining.run_extraction, vm),
     }
 
 
@@ -78,6 +95,8 @@ def end_lost_sessions(vm: Vademecum) -> int:
     Those with a key stay open by design, whatever happens to a process. A session whose process is only silent opens
     again with the next words; it has then been reviewed up to there.
     """
+    from vademecum.agent.outgoing import tell_end
+    from vademecum.agent.retaining import enqueue_retention
     from vademecum.agent.review import enqueue_review
     from vademecum.store import sessions
 
@@ -86,6 +105,8 @@ def end_lost_sessions(vm: Vademecum) -> int:
         lost = sessions.end_lost(vm.db, CHANNELS, silent_since=now - LOST_MS, now=now)
         for actor, session_id in lost:
             enqueue_review(vm, session_id, sessions.LOST, actor)
+            enqueue_retention(vm, session_id, actor)
+            tell_end(vm, session_id, actor)
     return len(lost)
 
 

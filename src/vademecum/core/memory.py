@@ -125,6 +125,7 @@ class CoreMemory:
         self.ledger = ledger
         self.clock = clock
         self._lock_seconds = lock_seconds
+        self.listener: Callable[[Actor, StoreName, Sequence[str], Sequence[str]], None] | None = None  # of commits
         self._paths: dict[StoreName, Path] = {store: folder.store(store, actor.user) for store in STORES}
 
     def path(self, store: StoreName) -> Path:
@@ -350,7 +351,9 @@ class CoreMemory:
         if user == self.actor.user:
             return self
         seconds, clock, actor = self._lock_seconds, self.clock, Actor(self.actor.agent, user)
-        return CoreMemory(self.folder, actor, self.config, self.gate, self.ledger, clock=clock, lock_seconds=seconds)
+        other = CoreMemory(self.folder, actor, self.config, self.gate, self.ledger, clock=clock, lock_seconds=seconds)
+        other.listener = self.listener
+        return other
 
     def diagnose(self) -> list[Diagnosis]:
         """What is unusual in the files of both stores, and what `repair` can do about it."""
@@ -452,6 +455,8 @@ class CoreMemory:
             self.ledger.wrote(self.actor, store, change)
             if writer.stories:
                 self.ledger.put(self.actor, store, writer.stories)
+            if self.listener is not None and (writer.act is None or writer.act.decision != "forgotten"):
+                self.listener(self.actor, store, planned.removed, planned.added)
         except (StorageError, LockedError) as error:
             return f"Its age and origin could not be recorded: {error.message}"
         return ""

@@ -164,7 +164,8 @@ class Gate:
 
         Raises RefusedError.
         """
-        trust = Rules(self._config.local_tools, candidate.actor).class_of(candidate.origin)
+        rules = Rules(self._config.local_tools, candidate.actor, self._config.trusted_connectors)
+        trust = rules.class_of(candidate.origin)
         verdict = self._policy.verdict(candidate.tier, candidate.target, trust)
         if verdict == "refuse":
             raise RefusedError(

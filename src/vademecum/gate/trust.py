@@ -77,8 +77,10 @@ _ELSEWHERE = ("-x", "-K", "--proxy", "--preproxy", "--socks", "--connect-to", "-
 class Rules:
     """What a configuration and an actor make of origins."""
 
-    def __init__(self, local_tools: Collection[str], actor: Actor) -> None:
+    def __init__(self, local_tools: Collection[str], actor: Actor, trusted: Collection[str] = ()) -> None:
+        """`trusted` are connectors whose text a person takes for their own: it counts as a local tool's."""
         self._local = OWN_TOOLS | {name.casefold() for name in local_tools}
+        self._trusted = frozenset(trusted)
         self._actor = actor
 
     def class_of(self, origin: Origin) -> Trust:
@@ -106,7 +108,7 @@ class Rules:
                 own = part.name == self._actor.agent and not part.digest and not part.item
                 return "assistant" if own else "outside"
             case _:  # a connector, and whatever kind a caller may have made up
-                return "outside"
+                return "local" if part.kind == "connector" and part.name in self._trusted else "outside"
 
 
 def joined_outside(known: Origin | None, parts: Iterable[Origin]) -> Origin | None:

@@ -1,0 +1,141 @@
+"""The memory next to the core, as a turn uses it.
+
+Idea: here the manager gets what it needs of an agent, and a turn gets what the manager recalled: fenced text for the
+sent copy, its origins heard, a manifest kept, news told. Invariant: whatever is recalled from outside taints the
+session before the model reads it, and a turn goes on without recall when anything here fails.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vademecum.errors import VademecumError
+from vademecum.gate.candidate import Finding
+from vademecum.home import folder_name
+from vademecum.model import Origin, tokens
+from vademecum.providers.budget import Block
+from vademecum.providers.manager import Host, Manager
+from vademecum.store import outbox
+from vademecum.store.manifests import ManifestEntry, record_manifest
+
+if TYPE_CHECKING:
+    import threading
+
+    from vademecum.agent.turn import Turn
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.model import Actor
+
+_REMEMBERED = 1024
+
+log = logging.getLogger("vademecum.providers")
+
+
+def make_manager(vm: Vademecum) -> Manager:
+    """The manager for the agent and user of `vm`. Loads no provider."""
+    from vademecum.agent.taint import rules
+
+    name = vm.config.memory.provider
+    folder = vm.home.root / "providers"
+    for part in (name, vm.actor.agent, vm.actor.user):
+        folder /= folder_name(part or "none", any_case=True)
+
+    @lru_cache(maxsize=_REMEMBERED)
+    def inspect(text: str) -> tuple[Finding, ...]:
+        hidden = vm.gate.inspect(text)
+        if hidden or name == "bank":  # what the bank keeps has passed the scanners
+            return hidden
+        from vademecum.gate.scanners import scan  # reads the rules
+
+        return scan(text, off=vm.config.gate.scanners_off)
+
+    host = Host(
+        actor=vm.actor,
+        db=vm.db,
+        config=vm.config,
+        env=vm.env,
+        folder=folder,
+        clock=vm.clock,
+        redactor=vm.redactor,
+        inspect=inspect,
+        rules=rules(vm),
+        bank=lambda: vm.bank,
+    )
+    return Manager(host)
+
+
+def recall_for(turn: Turn, *, first: bool) -> None:
+    """Fill `turn.context`, within the budget; tell what there is to tell about the memory."""
+    session = turn.session
+    vm = session.vm
+    try:
+        manager = vm.manager
+        block = manager.prefetch_all(turn.text, session=session.id, core=session.snapshot, first=first)
+        if block.text:
+            session.context.hear(*(origin or Origin.connector(manager.name, "") for origin in block.origins))
+            turn.context = block.text
+        if block.entries or block.left_out:
+            _keep(turn, block)
+        for line in manager.news():
+            turn.tell(line)
+    except VademecumError as error:
+        turn.context = ""
+        turn.tell(f"Nothing was recalled: {error.message} {error.hint}".strip())
+
+
+def _keep(turn: Turn, block: Block) -> None:
+    entries = [
+        ManifestEntry(one.id, one.kind, one.detail.get("why", "recalled"), tokens(one.text), one.score)
+        for one in block.entries
+    ]
+    left_out = [ManifestEntry(one.id, "", one.reason, 0) for one in block.left_out]
+    vm = turn.session.vm
+    record_manifest(
+        vm.db,
+        turn.session.stored_id,
+        turn.id,
+        block.provider,
+        entries=entries,
+        left_out=left_out,
+        tokens=block.tokens,
+        at=vm.clock(),
+    )
+
+
+def after_turn(vm: Vademecum, text: str) -> None:
+    """A turn was answered and stands in the outbox: deliver it, and prepare for the next one."""
+    vm.manager.kick()
+    vm.manager.queue_prefetch_all(text)
+
+
+class Couriers:
+    """Delivers what waits in the outbox for all agents and users of a home; the background worker's part."""
+
+    def __init__(self, vm: Vademecum) -> None:
+        self._vm = vm
+        self._others: dict[Actor, Vademecum] = {}
+
+    def run(self, stop: threading.Event) -> int:
+        """Deliver what is due; returns how many rows."""
+        vm = self._vm
+        provider = vm.config.memory.provider
+        count = 0
+        for actor in outbox.lanes(vm.db, provider, vm.clock()) if provider else ():
+            if stop.is_set():
+                break
+            count += self._of(actor).manager.deliver(stop=stop.is_set)
+        return count
+
+    def _of(self, actor: Actor) -> Vademecum:
+        if actor == self._vm.actor:
+            return self._vm
+        if actor not in self._others:
+            self._others[actor] = self._vm.as_(actor.agent, actor.user)
+        return self._others[actor]
+
+    def close(self) -> None:
+        """Close the providers that were opened for others than the worker's own agent and user."""
+        for other in self._others.values():
+            other.close_manager()
+        self._others.clear()
