@@ -41,7 +41,7 @@ _UNKNOWN = (".none", ".progress")
 
 TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a dump: too long, a trace, a log, code?", ("long", "trace", "log", "code"), "skip"),
-    ("in a language that the rules know?", ("language",), "skip"),
+    ("in none of the languages that the rules know?", ("language",), "skip"),
     ("says itself that it is only for now, or asks what was said?", ("one-off", "asked-to-recall"), "skip"),
     ("asks outright to remember?", ("remember",), "instruction"),
     ("ends a habit, says it was said before, or says no?", ("stop-doing", "told-you", "no-it-is"), "correction"),
@@ -54,7 +54,8 @@ TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("how things are done here?", ("custom",), "convention"),
     ("what there is, and where it is?", ("place",), "environment"),
     ("does a context file or the core say so already?", ("known",), "skip"),
-    ("none of these", ("none",), "skip"),
+    ("says that something was decided?", ("decided",), "decision"),
+    ("none of these: nothing that lasts", ("none",), "skip"),
 )
 """The decision tree of the signals from the top: a question, the rules that ask it, the branch that a yes leads to."""
 
@@ -115,6 +116,68 @@ def findings(exchange: Exchange, before: Exchange | None, *, known: Collection[s
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What becomes of one sentence: the way down the tree, and what is kept. `kind` is None when nothing is.
+
+    `path` are the questions that were answered with no, then the one with yes. `wishes` are weak preferences, which
+    count once they were seen in three sessions.
+    """
+
+    sentence: str
+    path: tuple[str, ...]
+    branch: str
+    rule: str
+    language: str
+    reason: str
+    kind: Kind | None
+    text: str
+    denies: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
+
+
+def explain(text: str, *, known: Collection[str] = ()) -> list[Explained]:
+    """What the rules make of each sentence that a user might say, and why; writes nothing."""
+    return [_explained(sentence, known) for sentence in sentences(own_text(text)) if sentence.strip(" …")]
+
+
+def _explained(sentence: str, known: Collection[str]) -> Explained:
+    signal, kept = judged(sentence, known)
+    correction = signal.branch == "correction"
+    statement = (without_denial(signal.statement) if correction else "") or signal.statement
+    name = signal.rule.partition(".")[2] or signal.rule
+    at = next((n for n, (_, rules, _) in enumerate(TREE) if name in rules), len(TREE) - 1)
+    reason, branch = signal.reason, signal.branch if name != "decided" else "decision"
+    if signal.branch != "skip" and not kept:
+        reason, branch = "a question, or somebody else's words", "skip"
+    return Explained(
+        sentence=sentence,
+        path=tuple(question for question, _, _ in TREE[: at + 1]),
+        branch=branch,
+        rule=signal.rule,
+        language=signal.language,
+        reason=reason,
+        kind=kind_of(signal, statement) if kept else None,
+        text=statement if kept else "",
+        denies=tuple(denied(statement)) if correction and kept else (),
+        wishes=tuple(wish.key for wish in weak_preferences(sentence)),
+    )
+
+
+def judged(sentence: str, known: Collection[str]) -> tuple[Signal, bool]:
+    """What a sentence is, and whether it is kept by itself.
+
+    A correction counts although what it says is known: it was not heeded.
+    """
+    signal = classify(sentence)
+    if signal.branch not in ("correction", "skip"):
+        signal = classify(sentence, known=known)
+    if signal.branch == "skip" and signal.rule.endswith(_UNKNOWN) and is_decision(sentence):
+        signal = replace(signal, rule="decided", reason="says that something was decided")
+    worth = signal.branch != "skip" or signal.rule == "decided"
+    return signal, worth and not is_reported(sentence) and not sentence.endswith(("?", "？"))
+
+
 def own(row: Row, *, strict: bool) -> str:
     """What of a user's message they say themselves."""
     return own_words(row.content) if strict else own_text(row.content)
@@ -142,17 +205,12 @@ def _said(row: Row, before: Exchange | None, *, known: Collection[str], strict: 
             return [_confirmed(row, asked, question, text.strip())]
     no = False
     for sentence in sentences(text):
-        signal = classify(sentence)
-        correction = signal.branch == "correction"  # it counts although what it says is known: it was not heeded
-        if not correction and signal.branch != "skip":
-            signal = classify(sentence, known=known)
+        signal, worth = judged(sentence, known)
+        correction = signal.branch == "correction"
         if correction and not without_denial(signal.statement):
             no = True  # "That is wrong." The next sentence says how it is.
             continue
-        if signal.branch == "skip" and signal.rule.endswith(_UNKNOWN) and is_decision(sentence):
-            signal = replace(signal, rule="decided")
-        worth = signal.branch != "skip" or signal.rule == "decided" or (no and signal.rule.endswith(".none"))
-        if worth and not is_reported(sentence) and not sentence.endswith(("?", "？")):
+        if worth or (no and signal.rule.endswith(".none") and not is_reported(sentence)):
             found.append(_finding(row, sentence, signal, before, corrects=correction or no))
         no = False
     return found

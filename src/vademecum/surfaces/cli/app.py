@@ -110,6 +110,7 @@ MAKERS = frozenset(
         "memory add",
         "memory edit",
         "note write",
+        "retain",
         "serve",
         "session new",
         "token new",
@@ -201,6 +202,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Memory": {
         "memory": ("memory:memory", "Show and change what is always in the prompt"),
         "note": ("note:note", "One fact a file, read on demand"),
+        "retain": ("retain:retain", "Keep a fact, or look through conversations for facts"),
         "recall": ("recall:recall", "Ask what was learnt and said, and correct a fact"),
         "review": ("review:review", "Decide on what waits for you"),
         "history": ("history:history", "Who changed what, when and why"),
