@@ -1,4 +1,4 @@
-"""`vademecum retain`: keep a fact by hand, look through conversations for facts, and explain what the rules make of one.
+"""`vademecum retain`: keep a fact by hand, look through conversations for facts, explain what the rules say.
 
 Idea: by hand, from a conversation, or only explained. Invariant: what was looked at once is not looked at again, a dry
 run writes nothing, and what is kept by hand says who typed it.
@@ -51,7 +51,7 @@ def retain(app: App, text: str | None, **how: Any) -> None:
     `bank`; --all is for those from before.
     """
     session, everything = how["session"], how["everything"]
-    if session is not None and everything or (text is not None and (session is not None or everything)):
+    if (session is not None and everything) or (text is not None and (session is not None or everything)):
         raise UsageError("Expected one of TEXT, --session and --all. Nothing was done.", "Give one of them.")
     if session is not None or everything:
         _conversations(app, session, dry_run=how["dry_run"])
