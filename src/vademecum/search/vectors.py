@@ -31,7 +31,6 @@ EXACT = 2_048
 """Up to so many allowed vectors all are compared with floats."""
 CANDIDATES, FOR_EACH = 800, 8
 """So many candidates are found by bits, and so many more for each wanted one: 99 % and more of the exact ones."""
-_NEVER = np.uint16(65_535)
 
 
 class VectorIndex:
@@ -136,12 +135,14 @@ class VectorIndex:
     def _candidates(self, query: Floats, masks: list[NDArray[np.bool_]], wanted: int) -> list[NDArray[np.bool_]]:
         """The rows whose bits differ least from the query's, `wanted` of them and those as near as the last."""
         bits = _bits(query.reshape(1, -1))[:, 0]
+        never = len(bits) * 64 + 1  # farther than any can be
         distances = [
-            np.where(mask, block.distances(bits), _NEVER) for block, mask in zip(self._blocks, masks, strict=True)
+            np.where(mask, block.distances(bits), np.uint16(never))
+            for block, mask in zip(self._blocks, masks, strict=True)
         ]
-        counted = sum(np.bincount(distance, minlength=int(_NEVER) + 1) for distance in distances)
+        counted = sum(np.bincount(distance, minlength=never + 1) for distance in distances)
         bound = int(np.searchsorted(np.cumsum(counted), wanted))
-        return [distance <= min(bound, int(_NEVER) - 1) for distance in distances]
+        return [distance <= min(bound, never - 1) for distance in distances]
 
     def _compared(self, query: Floats, masks: list[NDArray[np.bool_]]) -> tuple[NDArray[np.int64], Floats]:
         refs = [block.refs[mask] for block, mask in zip(self._blocks, masks, strict=True)]

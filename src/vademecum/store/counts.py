@@ -30,6 +30,7 @@ class Counts:
     pending: int
     tokens: int
     jobs: dict[str, int]
+    vectors_due: int
     agents: dict[str, AgentCounts]
 
 
@@ -47,6 +48,7 @@ def read_counts(db: Database) -> Counts:
         pending=sum(pending.values()),
         tokens=_number(db, "SELECT count(*) FROM tokens WHERE revoked_at IS NULL"),
         jobs=dict(db.all("SELECT state, count(*) FROM jobs GROUP BY state ORDER BY state")),
+        vectors_due=_number(db, "SELECT count(*) FROM vector_due"),
         agents={agent: AgentCounts(sessions.get(agent, 0), pending.get(agent, 0)) for agent in agents},
     )
 

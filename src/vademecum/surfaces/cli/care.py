@@ -13,7 +13,7 @@ import click
 from vademecum.errors import NotFoundError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import plural
-from vademecum.surfaces.cli.terminal import confirmed
+from vademecum.surfaces.cli.terminal import confirmed, counting
 
 
 @click.command(cls=Command)
@@ -99,11 +99,31 @@ def _latest(folder: Path) -> Path:
 
 
 @click.command(cls=Command)
+@click.option(
+    "--vectors",
+    type=click.Choice(["missing", "all", "none"]),
+    default="missing",
+    show_default=True,
+    help="Which texts are embedded, when the bank is in use: those without a vector, all again, or none.",
+)
 @click.pass_obj
-def reindex(app: App) -> None:
-    """Build the search index of all sessions again from the messages themselves."""
+def reindex(app: App, vectors: str) -> None:
+    """Build what is derived again: the search index of all sessions, and the vectors of facts and messages.
+
+    The old vectors serve until each is replaced; it may be stopped at any time and goes on in the background.
+    """
     from vademecum.sessions.reindex import reindex as build
 
     count = build(app.vm.db)
-    done = f"{app.style.good('✓')} The index was built again from {plural(count, 'text')}."
-    app.emit({"success": True, "indexed": count}, done)
+    lines = [f"{app.style.good('✓')} The index was built again from {plural(count, 'text')}."]
+    embedded = None if vectors == "none" else _embed(app, anew=vectors == "all")
+    if embedded is not None:
+        lines.append(f"{app.style.good('✓')} {plural(embedded, 'text')} got a vector.")
+    app.emit({"success": True, "indexed": count, "embedded": embedded}, *lines)
+
+
+def _embed(app: App, *, anew: bool) -> int | None:
+    from vademecum.agent.embedding import embed_now
+
+    with counting(json=app.json) as show:
+        return embed_now(app.vm, anew=anew, progress=(lambda done, total: show(done, total, "")) if show else None)

@@ -6,20 +6,18 @@ and changes nothing.
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.output import Style, ago, clip, moment, plural, printable, table
+from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
+from vademecum.surfaces.cli.terminal import counting
 
 if TYPE_CHECKING:
     from vademecum.clients.claude_code import ClientReport
-    from vademecum.clients.imports import ImportReport, Progress
+    from vademecum.clients.imports import ImportReport
     from vademecum.clients.status import ClientStatus
 
 CLIENT = click.Choice(["claude-code"])
@@ -177,7 +175,7 @@ def import_claude_code(app: App, path: Path | None, dry_run: bool) -> None:
     """Bring in Claude Code's transcripts and memory files. PATH is a folder or one transcript [~/.claude/projects]."""
     from vademecum.clients.import_claude_code import import_claude_code as take_over
 
-    with _progress(app) as progress:
+    with counting(json=app.json) as progress:
         report = take_over(app.vm, path, dry_run=dry_run, progress=progress)
     _print_import(app, report)
 
@@ -197,27 +195,9 @@ def import_hermes(app: App, path: Path | None, mine: tuple[str, ...], dry_run: b
     """
     from vademecum.clients.import_hermes import import_hermes as take_over
 
-    with _progress(app) as progress:
+    with counting(json=app.json) as progress:
         report = take_over(app.vm, path, mine=mine, dry_run=dry_run, progress=progress)
     _print_import(app, report)
-
-
-@contextlib.contextmanager
-def _progress(app: App) -> Generator[Progress | None]:
-    """A line on standard error that counts up while a person waits."""
-    if app.json or not sys.stderr.isatty():
-        yield None
-        return
-
-    def show(done: int, total: int, what: str) -> None:
-        name = clip(Path(what).name, 40)
-        sys.stderr.write(f"\r\x1b[K{Style.for_stream(sys.stderr).dim(f'{done:,} of {total:,}  {name}')}")
-        sys.stderr.flush()
-
-    try:
-        yield show
-    finally:
-        sys.stderr.write("\r\x1b[K")
 
 
 def _print_import(app: App, report: ImportReport) -> None:

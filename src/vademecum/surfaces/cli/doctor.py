@@ -16,7 +16,7 @@ from typing import Literal
 
 import click
 
-from vademecum.errors import ConfigError, VademecumError
+from vademecum.errors import ConfigError, ModelError, VademecumError
 from vademecum.files import is_held, leftovers
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import Style, ago, plural, printable, wrapped
@@ -163,6 +163,33 @@ def _jobs(app: App) -> Iterator[Finding]:
         yield Finding("jobs", "warn", f"{failure.kind} {failure.key} failed: {failure.error}")
 
 
+def _vectors(app: App) -> Iterator[Finding]:
+    from vademecum.agent.embedding import vector_state
+    from vademecum.models.embedder import LOCAL
+
+    state = vector_state(app.vm)
+    if not state.embedder:
+        yield Finding("vectors", "ok", f"Nothing is searched by meaning: {state.why}.")
+        return
+    if app.vm.config.embedder == LOCAL:
+        from vademecum.models.embedder_local import check_weights, installed
+
+        try:
+            check_weights(installed())
+        except ModelError as error:
+            yield Finding("vectors", "fail", error.message, error.hint)
+            return
+    said = f"{state.embedder}: {plural(state.stored, 'vector')}" + (f", {state.why}" if state.why else "")
+    if state.fault:
+        hint = f"{plural(state.waiting, 'text')} wait; it is tried again, or at once with: vademecum reindex"
+        yield Finding("vectors", "warn", f"{said}. The last attempt failed: {state.fault}", hint)
+        return
+    if state.serving not in ("", state.embedder):
+        said += f"; those of {state.serving} serve until all are made"
+    hint = "A running chat, mcp or serve makes them; at once: vademecum reindex" if state.waiting else ""
+    yield Finding("vectors", "ok", f"{said}, {plural(state.waiting, 'text')} waiting.", hint)
+
+
 def _locks(app: App) -> Iterator[Finding]:
     held = list(_held(app))
     for path, pid in held:
@@ -273,6 +300,7 @@ CHECKS: dict[str, Check] = {
     "memory": _agents,
     "database": _database,
     "jobs": _jobs,
+    "vectors": _vectors,
     "locks": _locks,
     "files": _leftovers,
     "disk": _disk,

@@ -9,13 +9,15 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import TextIO
 
 import click
 
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.origin import on_terminal
-from vademecum.surfaces.cli.output import PIECES, WIDE, Style, cells, printable
+from vademecum.surfaces.cli.output import PIECES, WIDE, Style, cells, clip, printable
 
 _LAST_WORD = re.compile(rf"[^\s{WIDE}]{{0,200}}\Z")
 
@@ -143,3 +145,21 @@ def confirmed(question: str, *, yes: bool, json: bool) -> bool:
         raise UsageError("This asks before it goes on, and nobody can be asked. Nothing was changed.", "Give --yes.")
     forget_typed()
     return click.confirm(question)
+
+
+@contextlib.contextmanager
+def counting(*, json: bool) -> Generator[Callable[[int, int, str], None] | None]:
+    """A line on standard error that counts up while a person waits: done, of how many, and what; None without one."""
+    if json or not sys.stderr.isatty():
+        yield None
+        return
+
+    def show(done: int, total: int, what: str) -> None:
+        name = clip(Path(what).name, 40)
+        sys.stderr.write(f"\r\x1b[K{Style.for_stream(sys.stderr).dim(f'{done:,} of {total:,}  {name}')}")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\x1b[K")

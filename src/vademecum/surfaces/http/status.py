@@ -74,6 +74,7 @@ class Status:
             "pending": counts.pending,
             "tokens": counts.tokens,
             "jobs": {state: counts.jobs.get(state, 0) for state in ("due", "leased", "failed")},
+            "vectors": {"waiting": counts.vectors_due},
             "hooks": hooks,
             "shape": _shape(agents, hooks),
         }
