@@ -86,14 +86,23 @@ def finish_retention(vm: Vademecum, session_id: str) -> None:
     """
     if not enabled(vm):
         return
+    vm.unretained.discard(session_id)
     try:
-        retain_now(vm, session_id)
+        looked_to = rows.cursors(vm.db, vm.actor, session_id).looked_to
+        if vm.history.messages(session_id, after=looked_to, limit=1):  # else a worker was faster, or it is done
+            retain_now(vm, session_id, folder=working_folder())
     except NotFoundError:
         return
     except VademecumError as error:
         log.warning("session %s could not be retained now: %s", session_id, error.message)
         with contextlib.suppress(VademecumError):
             enqueue_retention(vm, session_id)
+
+
+def finish_all(vm: Vademecum) -> None:
+    """`finish_retention` for every session of this process in which something was answered."""
+    for session_id in tuple(vm.unretained):
+        finish_retention(vm, session_id)
 
 
 def retain_now(vm: Vademecum, session_id: str, *, folder: str = "") -> Report:

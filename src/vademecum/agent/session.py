@@ -318,7 +318,8 @@ class Session:
         from vademecum.agent.review import review_due
 
         review_due(self.vm, self.id, tool_calls)
-        enqueue_retention(self.vm, self.id, folder=working_folder())
+        if enqueue_retention(self.vm, self.id, folder=working_folder()):
+            self.vm.unretained.add(self.id)
 
 
 def title_of(text: str) -> str:

@@ -133,6 +133,8 @@ class Vademecum:
         self.clock = shared.clock
         self.made = False
         """True when the agent's folder was not there and was made by this call."""
+        self.unretained: set[str] = set()
+        """Sessions in which this process stored answers that it has not looked through for facts itself."""
 
     @property
     def home(self) -> Home:
@@ -342,10 +344,15 @@ class Vademecum:
         return open_model(spec, config=config.models, env=self.env)
 
     def close(self) -> None:
-        """Deliver what the memory next to the core has still to be told, for some seconds at most, and close it; then
-        close the database for this home, in every thread. The object reopens both when used again.
+        """Deliver what the memory next to the core has still to be told, for some seconds at most, and close it; look
+        through what was said for facts; then close the database for this home, in every thread. The object reopens
+        all of it when used again.
         """
         self.close_manager()
+        if self.unretained:
+            from vademecum.agent.retaining import finish_all
+
+            finish_all(self)
         if "db" in self._shared.__dict__:
             self.db.close()
 
