@@ -134,15 +134,15 @@ def test_a_part_of_a_name_finds_the_name_and_not_the_other_way_round(memory: Hol
     assert ids(ask(memory, "probe", entity="Ana Torres")) == [torres]
 
 
-def test_a_write_among_a_thousand_touches_one_row_and_changes_nothing_about_what_is_found(tmp_path: Path) -> None:
+def test_a_write_touches_one_row_and_changes_nothing_about_what_is_found(tmp_path: Path) -> None:
     memory = opened(tmp_path)
     wanted = add(memory, "The rollback of Project Heliotrope is decided by Ben Okafor.")
     store = FactStore(tmp_path / "holographic.db", Actor())
-    for number in range(1000):
+    for number in range(400):
         memory.store(f"Service {number} of the fleet answers on port {8000 + number}.")
         assert len(store.vectors(after=store.counter()[0] - 1)) == 1
     assert ids(ask(memory, "probe", entity="Ben Okafor")) == [wanted]
-    assert "8789" in memory.prefetch("On which port does service 789 answer?")[0].text
+    assert "8289" in memory.prefetch("On which port does service 289 answer?")[0].text
     memory.close()
     store.close()
 
