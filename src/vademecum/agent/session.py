@@ -314,11 +314,12 @@ class Session:
         """Queue a background review after every N user turns, or after a turn with many tool calls; and retention."""
         if self.incognito:
             return
-        from vademecum.agent.retaining import enqueue_retention, working_folder
+        from vademecum.agent.retaining import enabled, enqueue_retention, working_folder
         from vademecum.agent.review import review_due
 
         review_due(self.vm, self.id, tool_calls)
-        if enqueue_retention(self.vm, self.id, folder=working_folder()):
+        if enabled(self.vm):
+            enqueue_retention(self.vm, self.id, folder=working_folder())
             self.vm.unretained.add(self.id)
 
 

@@ -207,7 +207,7 @@ def _said(row: Row, before: Exchange | None, *, known: Collection[str], strict: 
     for sentence in sentences(text):
         signal, worth = judged(sentence, known)
         correction = signal.branch == "correction"
-        if correction and not without_denial(signal.statement):
+        if (correction or signal.rule.endswith(".none")) and not without_denial(signal.statement):
             no = True  # "That is wrong." The next sentence says how it is.
             continue
         if worth or (no and signal.rule.endswith(".none") and not is_reported(sentence)):

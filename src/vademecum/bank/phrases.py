@@ -76,7 +76,7 @@ def without_denial(statement: str) -> str:
         if found is None:
             break
         start = found.end()
-    rest = statement[start:].strip(" ,;:.!，：、。！-–—")
+    rest = statement[start:].lstrip(" ,;:.!，：、。！-–—").rstrip()
     return rest if any(letter.isalnum() for letter in rest) else ""
 
 
