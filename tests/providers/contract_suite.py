@@ -75,10 +75,10 @@ class Case:
     seconds: float = 20.0
 
 
-def turn(number: int, user: str, assistant: str = "Noted.", *, session: str = "01SESSION", id: str = "") -> TurnRecord:
+def turn(number: int, user: str, assistant: str = "Noted.", *, session: str = "01SESSION") -> TurnRecord:
     """A turn of a session; its id is made from session and number."""
     return TurnRecord(
-        id or f"{session}-T{number}", session, number, user, assistant, 1_780_000_000_000 + number, "test"
+        f"{session}-T{number}", session, number, user, assistant, 1_780_000_000_000 + number, "test"
     )
 
 

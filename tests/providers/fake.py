@@ -213,3 +213,9 @@ def _meant(turn: TurnRecord, selector: Selector) -> bool:
 def fake(vendor: Vendor | None = None) -> type[Fake]:
     """A provider class of its own with that vendor."""
     return type("Fake", (Fake,), {"vendor": vendor or Vendor()})
+
+
+class Installed(Fake):
+    """What the entry point of the tests leads to; a fixture gives it its vendor."""
+
+    vendor = Vendor()

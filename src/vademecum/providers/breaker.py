@@ -7,10 +7,12 @@ one command share it; a pause always ends; a person hears once that it fails and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vademecum.clock import Clock, iso
 from vademecum.errors import ProviderError
 from vademecum.store import Database, outbox
-from vademecum.store.outbox import Health
+from vademecum.store.outbox import Health, Part
 
 FAILURES = 3
 """Failures in a row that open the breaker."""
@@ -27,15 +29,15 @@ ANSWERED = frozenset({400, 404, 409, 410, 413, 422})
 
 
 class Breaker:
-    """The state of one provider for one agent. Thread-safe; raises what the database raises."""
+    """The state of one part of a provider. Thread-safe; raises what the database raises."""
 
-    def __init__(self, db: Database, provider: str, agent: str, clock: Clock) -> None:
-        self._db, self._provider, self._agent, self._clock = db, provider, agent, clock
+    def __init__(self, db: Database, part: Part, clock: Clock) -> None:
+        self._db, self.part, self._clock = db, part, clock
 
     @property
     def health(self) -> Health:
         """What is known, from the database."""
-        return outbox.health(self._db, self._provider, self._agent)
+        return outbox.health(self._db, self.part)
 
     @property
     def open_until(self) -> int | None:
@@ -61,39 +63,47 @@ class Breaker:
             return
         now = self._clock()
         with self._db.atomic():
-            count = outbox.failed(self._db, self._provider, self._agent, error.message[:500], now)
+            count = outbox.failed(self._db, self.part, error.message[:500], now)
             asked = min(round((error.retry_after or 0) * 1000), LONGEST_ASKED_MS)
             if count >= FAILURES or asked > FIRST_PAUSE_MS:
                 until = now + max(asked, _pause(count))
-                outbox.leave_alone(self._db, self._provider, self._agent, until)
+                outbox.leave_alone(self._db, self.part, until)
 
     def worked(self) -> None:
         """A call was answered: the breaker closes."""
         known, now = self.health, self._clock()
         if known.failures or known.open_until is not None or now - (known.worked_at or 0) > WORKED_MS:
-            outbox.worked(self._db, self._provider, self._agent, now)
+            outbox.worked(self._db, self.part, now)
 
-    def news(self) -> str:
-        """What a person has to be told and was not told yet, by whichever process; empty when there is nothing."""
-        known = self.health
-        if known.open_until is not None and known.told != DOWN:
-            told = outbox.tell(self._db, self._provider, self._agent, DOWN)
-            return f"{self.told(known)} `vademecum memory status` shows more." if told else ""
-        if known.open_until is None and known.told == DOWN and outbox.tell(self._db, self._provider, self._agent, ""):
-            return f"The memory {self._provider} works again; what was kept for it is being delivered."
-        return ""
-
-    def told(self, known: Health) -> str:
+    @property
+    def told(self) -> str:
         """The state of an open breaker in a sentence or two."""
+        known = self.health
         until = iso(known.open_until or 0)[:19].replace("T", " ")
         return (
-            f"The memory {self._provider} does not work: {known.error.rstrip('.')}. It is left alone until {until} UTC;"
-            " nothing is lost, what is said is kept for it."
+            f"The memory {self.part.provider} does not work: {known.error.rstrip('.')}. It is left alone until {until}"
+            " UTC; nothing is lost, what is said is kept for it."
         )
 
     def _claim(self, until: int, now: int) -> bool:
         pause = _pause(self.health.failures + 1)  # a trial that never ends must not be the last one
-        return outbox.claim_try(self._db, self._provider, self._agent, until, now + pause)
+        return outbox.claim_try(self._db, self.part, until, now + pause)
+
+
+def news(db: Database, parts: Sequence[Breaker]) -> str:
+    """What a person has to be told of a provider and was not told yet, by whichever process; empty for nothing.
+
+    That it fails is told once, whichever part fails first; that it works again when all do. The first of `parts` keeps
+    what was told.
+    """
+    keeper = parts[0]
+    down = [breaker for breaker in parts if breaker.open_until is not None]
+    told = keeper.health.told == DOWN
+    if down and not told and outbox.tell(db, keeper.part, DOWN):
+        return f"{down[0].told} `vademecum memory status` shows more."
+    if told and not down and outbox.tell(db, keeper.part, ""):
+        return f"The memory {keeper.part.provider} works again; what was kept for it is being delivered."
+    return ""
 
 
 def _pause(failures: int) -> int:

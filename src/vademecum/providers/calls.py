@@ -84,12 +84,12 @@ class Calls:
         """Calls that run now."""
         return self._threads - self._free
 
-    def start(self, run: Callable[[], T], *, counts: bool = True) -> Call[T]:
+    def start(self, run: Callable[[], T], after: Callable[[ProviderError | None], None] | None = None) -> Call[T]:
         """Begin a call. Raises ProviderError when all threads hang in earlier ones, or the pool is closed.
 
-        `counts`: whether its end is told to `after`.
+        `after` is told of its end in place of the pool's.
         """
-        call: Call[T] = Call(run, self._after if counts else _nothing)
+        call: Call[T] = Call(run, after or self._after)
         with self._lock:
             if self._closed:
                 raise ProviderError(f"The memory {self._name} is closed.", "Open the home again.", passing=True)
@@ -148,7 +148,3 @@ def as_provider_error(error: BaseException) -> ProviderError:
     if isinstance(error, VademecumError):
         return ProviderError(error.message, error.hint)
     return ProviderError(f"{type(error).__name__}: {error}"[:500], "This is a fault of the provider; report it.")
-
-
-def _nothing(_error: ProviderError | None) -> None:
-    """The end of a call that does not count."""

@@ -12,7 +12,6 @@ import json
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,30 +26,24 @@ from vademecum.gate.selector import Selector
 from vademecum.gate.trust import Rules
 from vademecum.ids import new_id
 from vademecum.model import Actor, ToolSpec
-from vademecum.providers.breaker import Breaker
-from vademecum.providers.budget import Block, Given, LeftOut, Screen, answered, recalled, words_of
-from vademecum.providers.calls import Call, Calls, guarded
-from vademecum.providers.contract import Context, Forgotten, MemoryChange, Provider, Recalled, TurnRecord, origin_of
+from vademecum.providers.breaker import Breaker, news
+from vademecum.providers.budget import Block, Given, LeftOut, Screen, answered, words_of
+from vademecum.providers.calls import Calls, guarded
+from vademecum.providers.contract import Context, Forgotten, MemoryChange, Provider, TurnRecord, origin_of
 from vademecum.providers.outbox import Delivery, Lane
+from vademecum.providers.recaller import REQUEST_SECONDS, Recaller
 from vademecum.providers.registry import provider_class
 from vademecum.providers.toolbox import fitting
 from vademecum.store import Database, outbox
-from vademecum.store.outbox import Health, New, OutboxRow
+from vademecum.store.outbox import Health, New, OutboxRow, Part
 
 OWN_SECONDS, OTHER_SECONDS = 0.3, 3.0
 """How long a turn waits for recall when memory.recall_seconds is 0: for the built-in bank, for all others."""
-REQUEST_SECONDS = 30.0
-"""Longest request of a provider, and of a tool's call."""
 SYNC_SECONDS = 60.0
 DRAIN_SECONDS, CLOSE_SECONDS = 5.0, 2.0
 """How long the end of a process waits for the outbox, and for the provider's own end."""
-SLOW_AFTER = 3
-"""Late answers in a row after which a turn no longer waits: each serves the next turn."""
 LONGEST_QUERY, LONGEST_BLOCK, LONGEST_ANSWER = 4000, 500, 16_000
 """Characters of what is asked, of the system block, of a tool's answer."""
-MOST_WAITING = 2
-"""Questions of one session that may be on their way at a time: more would leave no thread to be told anything."""
-_SESSIONS = 64
 
 log = logging.getLogger("vademecum.providers")
 
@@ -73,7 +66,10 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How the memory is. `trouble`: why it cannot be used at all; `waiting` and `aside` count rows of the outbox."""
+    """How the memory is. `trouble`: why it cannot be used at all; `health` of recall, `outgoing` of what it is told.
+
+    `waiting` and `aside` count rows of the outbox; `error` is what one of them met last. Times in UTC ms.
+    """
 
     provider: str
     mode: str
@@ -81,13 +77,11 @@ class Status:
     trouble: str
     hint: str
     health: Health
+    outgoing: Health
     waiting: int
     aside: int
     oldest_at: int | None
     error: str
-
-
-_Answers = list[Call[tuple[Recalled, ...]]]
 
 
 class Manager:
@@ -103,16 +97,17 @@ class Manager:
         self._host, self._load = host, load
         self._own = self.name == "bank"
         self.budget = config.memory.recall_seconds or (OWN_SECONDS if self._own else OTHER_SECONDS)
-        self._breaker = Breaker(host.db, self.name, host.actor.agent, host.clock)
+        self._breaker, self._outgoing = (
+            Breaker(host.db, Part(self.name, host.actor.agent, part), host.clock) for part in ("recall", "outbox")
+        )
         self._calls = Calls(self.name, self._ended)
+        self._recall = Recaller(self.name, self.budget, self._calls, self._breaker, self.ready, self._ended)
         self._given = Given()
-        self._asked: OrderedDict[str, _Answers] = OrderedDict()
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._made: Provider | None = None
         self._open: Provider | None = None
-        self._closed = False
-        self._late = 0
+        self._closed = not self.name
         self._told: set[str] = set()
         self._pending: list[str] = []
         self._tools: tuple[ToolSpec, ...] | None = None
@@ -176,12 +171,15 @@ class Manager:
             self._opening.release()
 
     def _ended(self, error: ProviderError | None) -> None:
-        """A call has ended, in time or not: the breaker counts it."""
+        """A question or a tool's call has ended, in time or not: the breaker counts it."""
+        self._count(self._breaker, error)
+
+    def _count(self, breaker: Breaker, error: ProviderError | None) -> None:
         try:
             if error is None:
-                self._breaker.worked()
+                breaker.worked()
             else:
-                self._breaker.failed(self._clean_error(error))
+                breaker.failed(self._clean_error(error))
         except VademecumError as trouble:  # the database is busy: the next call counts
             log.warning("the state of %s could not be kept: %s", self.name, trouble)
 
@@ -202,7 +200,9 @@ class Manager:
         if self.mode == "tools" or self._closed:
             return Block(self.name)
         try:
-            answer, late = self._recall(text, session, first=first)
+            self.provider()
+            query = self._host.redactor.clean(text)[:LONGEST_QUERY]
+            answer, late = self._recall.recall(query, session, first=first)
         except ProviderError as error:
             return Block(self.name, left_out=(LeftOut("", f"no answer: {self._host.redactor.clean(error.message)}"),))
         except VademecumError as error:  # misconfigured: `news` says so
@@ -211,55 +211,6 @@ class Manager:
         block = self._screen.block(answer, core=core, known=self._given.lately(session))
         self._given.add(session, (words_of(entry.text) for entry in block.entries))
         return replace(block, left_out=(*block.left_out, LeftOut("", late))) if late else block
-
-    def _recall(self, text: str, session: str, *, first: bool) -> tuple[tuple[Recalled, ...], str]:
-        """What has come by now, the newest question's answer first, and a word when the newest is missing."""
-        began = time.monotonic()
-        self.provider()
-        waiting = self._of(session)
-        self._drop_overdue(waiting)
-        if not self._breaker.allows():
-            return self._come(waiting), "it is left alone for a while"
-        patient = self._late < SLOW_AFTER and not self._breaker.on_trial()
-        if len(waiting) < MOST_WAITING:
-            query = self._host.redactor.clean(text)[:LONGEST_QUERY]
-            waiting.append(self._calls.start(lambda: self._ask(query, session if first else "")))
-        newest = waiting[-1]
-        if not newest.wait(max(0.0, self.budget - (time.monotonic() - began)) if patient else 0.0):
-            self._late += 1
-            return self._come(waiting), f"not ready within {self.budget:g} s: it serves the next turn"
-        found = self._come(waiting)
-        if newest.error is not None and not found:
-            raise newest.error
-        return found, "" if newest.error is None else f"no answer: {newest.error.message}"
-
-    def _ask(self, query: str, starting: str) -> tuple[Recalled, ...]:
-        provider = self.ready()
-        before = recalled(provider.on_session_start(starting)) if starting else ()
-        return (*recalled(provider.prefetch(query)), *before)
-
-    def _come(self, waiting: _Answers) -> tuple[Recalled, ...]:
-        """The answers that are there, the newest first; each is used once."""
-        ended = [call for call in waiting if call.done]
-        waiting[:] = [call for call in waiting if not call.done]
-        if any(call.took <= self.budget and call.error is None for call in ended):
-            self._late = 0
-        found = [call.result() for call in reversed(ended) if call.error is None]
-        return tuple(entry for answer in found for entry in answer)
-
-    def _drop_overdue(self, waiting: _Answers) -> None:
-        """A call that has run longer than any may is a failure, and is not waited for any more."""
-        for call in [call for call in waiting if not call.done and call.took > REQUEST_SECONDS]:
-            waiting.remove(call)
-            self._ended(ProviderError(f"No answer after {call.took:.0f} s.", passing=True))
-
-    def _of(self, session: str) -> _Answers:
-        with self._lock:
-            found = self._asked.setdefault(session, [])
-            self._asked.move_to_end(session)
-            while len(self._asked) > _SESSIONS:
-                self._asked.popitem(last=False)
-        return found
 
     def queue_prefetch_all(self, text: str) -> None:
         """Let the provider prepare for the next turn, in the background."""
@@ -278,8 +229,8 @@ class Manager:
     def system_block(self) -> str:
         """What the provider says about its tools, for the system prompt: at most 500 characters, always the same."""
         if self._block is None:
-            said = self._quick(lambda: self.provider().system_block())
-            text = said if isinstance(said, str) and self.mode != "context" else ""
+            said = self._quick(lambda: self.provider().system_block()) if self._shows_tools else ""
+            text = said if isinstance(said, str) else ""
             fit = not self._host.inspect(text)
             self._block = self._host.redactor.clean(text)[:LONGEST_BLOCK].strip() if fit else ""
         return self._block
@@ -287,16 +238,20 @@ class Manager:
     def tools(self) -> tuple[ToolSpec, ...]:
         """The provider's own tools; none with the recall mode `context`, and none that breaks the rules."""
         if self._tools is None:
-            offered = self._quick(lambda: self.provider().tools()) if self.mode != "context" else ()
+            offered = self._quick(lambda: self.provider().tools()) if self._shows_tools else ()
             self._tools, complaints = fitting(offered, self._host.inspect)
             for complaint in complaints:
                 self._told_later(f"The memory {self.name}: {complaint}")
         return self._tools
 
+    @property
+    def _shows_tools(self) -> bool:
+        return self.mode != "context" and bool(self.name)
+
     def _quick(self, ask: Callable[[], object]) -> object:
         """What a provider says about itself: without the network, so it has the time of a turn and no more."""
         try:
-            call = self._calls.start(ask, counts=False)
+            call = self._calls.start(ask, _nothing)
             call.wait(self.budget)
             return call.result()
         except VademecumError as error:
@@ -321,7 +276,7 @@ class Manager:
             )
         self.provider()
         if not self._breaker.allows():
-            raise ProviderError(self._breaker.told(self._breaker.health), "Go on without it.", passing=True)
+            raise ProviderError(self._breaker.told, "Go on without it.", passing=True)
         sent = self._host.redactor.value(dict(args))
         call = self._calls.start(lambda: self.ready().call_tool(name, sent))
         call.wait(REQUEST_SECONDS)
@@ -345,30 +300,33 @@ class Manager:
             "turn", turn.id, turn.session, before=self._lane.told(turn.user), after=self._lane.told(turn.assistant),
             channel=turn.channel,
         )  # fmt: skip
-        added = bool(new.before.strip() and new.after.strip()) and self._lane.add(new)
+        added = bool(new.before.strip() and new.after.strip()) and self._put(new)
         self.kick()
         return added
 
     def on_memory_write(self, change: MemoryChange) -> None:
         """Keep a committed change of the core for the provider."""
         before, after = self._lane.told(change.before), self._lane.told(change.after)
-        self._lane.add(New("change", new_id(), before=before, after=after, channel=change.store))
+        self._put(New("change", new_id(), before=before, after=after, channel=change.store))
         self.kick()
 
     def on_session_end(self, session: str) -> None:
         """Tell the provider, after all turns of the session, that it is over."""
-        self._lane.add(New("end", new_id(), session))
+        self._put(New("end", new_id(), session))
         self.kick()
 
     def on_session_switch(self, old: str, new: str) -> None:
         """Tell the provider that the conversation goes on in another session."""
-        self._lane.add(New("switch", new_id(), old, after=new))
+        self._put(New("switch", new_id(), old, after=new))
         self.kick()
 
     def on_pre_compress(self, session: str, before: int) -> None:
         """Tell the provider which turns leave the prompt: those with messages below the id `before`."""
-        self._lane.add(New("compress", new_id(), session, after=str(before)))
+        self._put(New("compress", new_id(), session, after=str(before)))
         self.kick()
+
+    def _put(self, new: New) -> bool:
+        return bool(self.name) and self._lane.add(new)
 
     def kick(self) -> None:
         """Deliver what waits, in the background."""
@@ -386,14 +344,15 @@ class Manager:
             self.provider()
         except VademecumError:
             return False
-        return self._breaker.allows()
+        return self._outgoing.allows()
 
     def _send(self, row: OutboxRow, seconds: float) -> None:
         run = self._work(row)
         if run is None:
             return
-        call = self._calls.start(lambda: run(self.ready()))
-        call.wait(seconds)
+        call = self._calls.start(lambda: run(self.ready()), lambda error: self._count(self._outgoing, error))
+        if not call.wait(seconds):
+            self._count(self._outgoing, ProviderError(f"Not taken within {seconds:.0f} s.", passing=True))
         call.result()
 
     def _work(self, row: OutboxRow) -> Callable[[Provider], object] | None:
@@ -432,7 +391,7 @@ class Manager:
         except VademecumError:
             if selector.kind in ("session", "user"):
                 key = str(selector)
-                self._lane.add(New("forget", key, selector.value, before=selector.kind, after=selector.value))
+                self._put(New("forget", key, selector.value, before=selector.kind, after=selector.value))
             raise
 
     # --- state and end
@@ -440,12 +399,14 @@ class Manager:
     def news(self) -> tuple[str, ...]:
         """What a person should be told and was not told yet: it cannot be loaded, it fails, it works again."""
         lines: list[str] = []
+        if not self.name:
+            return ()
         try:
             self.provider()
         except VademecumError as error:
             self._told_later(f"The memory {self.name} is not in use: {error.message} {error.hint}".strip())
         try:
-            lines.append(self._breaker.news())
+            lines.append(news(self._host.db, (self._breaker, self._outgoing)))
         except VademecumError as error:
             log.warning("the state of %s could not be read: %s", self.name, error)
         with self._lock:
@@ -462,7 +423,7 @@ class Manager:
         """How it is, for `memory status` and `doctor`. No network."""
         place, trouble, hint = "", "", ""
         try:
-            place = self.provider().place
+            place = self.provider().place if self.name else ""
         except VademecumError as error:
             trouble, hint = error.message, error.hint
         lane = [one for one in outbox.queued(self._host.db) if one.provider == self.name]
@@ -471,9 +432,18 @@ class Manager:
         error = next((one.error for one in mine if one.error), "")
         waiting, aside = sum(one.waiting for one in mine), sum(one.aside for one in mine)
         return Status(
-            self.name, self.mode, place, trouble, hint, self._breaker.health, waiting, aside, min(oldest, default=None),
-            error,
-        )  # fmt: skip
+            provider=self.name,
+            mode=self.mode,
+            place=place,
+            trouble=trouble,
+            hint=hint,
+            health=self._breaker.health,
+            outgoing=self._outgoing.health,
+            waiting=waiting,
+            aside=aside,
+            oldest_at=min(oldest, default=None),
+            error=error,
+        )
 
     def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Deliver what is due within `drain_seconds`, close the provider within two more; never raises for it."""
@@ -490,7 +460,11 @@ class Manager:
         opened = self._open
         if opened is not None:
             try:
-                self._calls.start(opened.close, counts=False).wait(CLOSE_SECONDS)
+                self._calls.start(opened.close, _nothing).wait(CLOSE_SECONDS)
             except ProviderError as error:
                 log.info("%s was not closed: %s", self.name, error)
         self._calls.close()
+
+
+def _nothing(_error: ProviderError | None) -> None:
+    """The end of a call that does not count."""

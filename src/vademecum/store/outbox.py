@@ -213,7 +213,7 @@ def forget(db: Database, provider: str, actor: Actor, sessions: list[str]) -> No
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """How a provider is for one agent: failures in a row, until when it is left alone (None: it is used), what it said.
+    """How a part of a provider is: failures in a row, until when it is left alone (None: it is used), what it said.
 
     `told`: `down` once a person was told that it fails. Times in UTC ms.
     """
@@ -226,56 +226,71 @@ class Health:
     told: str = ""
 
 
-def health(db: Database, provider: str, agent: str) -> Health:
-    """The row of a provider; that of one that was never used is all empty."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One side of a provider for one agent: `recall` (and its tools), or `outbox`."""
+
+    provider: str
+    agent: str
+    part: Literal["recall", "outbox"]
+
+    @property
+    def key(self) -> tuple[Value, ...]:
+        """The values of its row's key."""
+        return (self.provider, self.agent, self.part)
+
+
+_PART = "provider = ? AND agent = ? AND part = ?"
+
+
+def health(db: Database, part: Part) -> Health:
+    """The row of a part; that of one that was never used is all empty."""
     row = db.one(
-        "SELECT failures, open_until, error, failed_at, worked_at, told FROM provider_health"
-        " WHERE provider = ? AND agent = ?",
-        (provider, agent),
+        f"SELECT failures, open_until, error, failed_at, worked_at, told FROM provider_health WHERE {_PART}", part.key
     )
     return Health() if row is None else Health(*row)
 
 
-def failed(db: Database, provider: str, agent: str, error: str, now: int) -> int:
+def failed(db: Database, part: Part, error: str, now: int) -> int:
     """Count a failure; returns how many there are in a row."""
     row = db.one(
-        "INSERT INTO provider_health (provider, agent, failures, error, failed_at) VALUES (?, ?, 1, ?, ?)"
-        " ON CONFLICT (provider, agent) DO UPDATE SET failures = failures + 1, error = excluded.error,"
-        " failed_at = excluded.failed_at RETURNING failures",
-        (provider, agent, error, now),
+        "INSERT INTO provider_health (provider, agent, part, failures, error, failed_at) VALUES (?, ?, ?, 1, ?, ?)"
+        " ON CONFLICT DO UPDATE SET failures = failures + 1, error = excluded.error, failed_at = excluded.failed_at"
+        " RETURNING failures",
+        (*part.key, error, now),
     )
     return 1 if row is None else int(row[0])
 
 
-def leave_alone(db: Database, provider: str, agent: str, until: int) -> None:
-    """Do not use the provider until then (UTC ms)."""
-    db.execute("UPDATE provider_health SET open_until = ? WHERE provider = ? AND agent = ?", (until, provider, agent))
+def leave_alone(db: Database, part: Part, until: int) -> None:
+    """Do not use it until then (UTC ms)."""
+    db.execute(f"UPDATE provider_health SET open_until = ? WHERE {_PART}", (until, *part.key))
 
 
-def claim_try(db: Database, provider: str, agent: str, seen: int, until: int) -> bool:
+def claim_try(db: Database, part: Part, seen: int, until: int) -> bool:
     """Take the one try after a pause: True for the first of all processes that saw the pause end at `seen`."""
     with db.atomic():
         db.execute(
-            "UPDATE provider_health SET open_until = ? WHERE provider = ? AND agent = ? AND open_until = ?",
-            (until, provider, agent, seen),
+            f"UPDATE provider_health SET open_until = ? WHERE {_PART} AND open_until = ?", (until, *part.key, seen)
         )
         return db.changes() == 1
 
 
-def worked(db: Database, provider: str, agent: str, now: int) -> None:
+def worked(db: Database, part: Part, now: int) -> None:
     """It answered: no failures in a row, no pause."""
     db.execute(
-        "INSERT INTO provider_health (provider, agent, worked_at) VALUES (?, ?, ?) ON CONFLICT (provider, agent)"
+        "INSERT INTO provider_health (provider, agent, part, worked_at) VALUES (?, ?, ?, ?) ON CONFLICT"
         " DO UPDATE SET failures = 0, open_until = NULL, worked_at = excluded.worked_at",
-        (provider, agent, now),
+        (*part.key, now),
     )
 
 
-def tell(db: Database, provider: str, agent: str, told: str) -> bool:
+def tell(db: Database, part: Part, told: str) -> bool:
     """Note what a person is told; False when another process has just said it."""
     with db.atomic():
         db.execute(
-            "UPDATE provider_health SET told = ? WHERE provider = ? AND agent = ? AND told <> ?",
-            (told, provider, agent, told),
+            "INSERT INTO provider_health (provider, agent, part, told) VALUES (?, ?, ?, ?) ON CONFLICT"
+            " DO UPDATE SET told = excluded.told WHERE told <> excluded.told",
+            (*part.key, told),
         )
         return db.changes() == 1

@@ -426,13 +426,14 @@ CREATE INDEX outbox_answer ON outbox (answer);
 CREATE TABLE provider_health (
   provider TEXT NOT NULL,
   agent TEXT NOT NULL,
+  part TEXT NOT NULL,
   failures INTEGER NOT NULL DEFAULT 0,
   open_until INTEGER,
   error TEXT NOT NULL DEFAULT '',
   failed_at INTEGER,
   worked_at INTEGER,
   told TEXT NOT NULL DEFAULT '',
-  PRIMARY KEY (provider, agent)
+  PRIMARY KEY (provider, agent, part)
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE sessions ADD COLUMN synced_to INTEGER NOT NULL DEFAULT 0;
 """
