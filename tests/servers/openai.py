@@ -1,15 +1,20 @@
-"""A small real HTTP server that speaks OpenAI's chat completions, for tests and the bench.
+"""A small real HTTP server that speaks OpenAI's chat completions and embeddings, for tests and the bench.
 
 Idea: answers are scripted in order, requests are kept as the exact bytes that arrived. It speaks JSON and server-sent
-events, tool calls, errors with any status and headers, and can hold an answer back until it is released. Invariant:
-it listens on loopback only, and an unscripted request is answered with the text "ok".
+events, tool calls, errors with any status and headers, and can hold an answer back until it is released. A vector
+counts the words of its text. Invariant: it listens on loopback only, and an unscripted request is answered with the
+text "ok", or with vectors.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
+import re
+import struct
 import threading
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -48,12 +53,25 @@ def error(status: int, message: str, **headers: str) -> Answer:
 Script = Callable[[dict[str, Any]], Answer]
 
 
+def word_vector(text: str, dimensions: int) -> list[float]:
+    """How often the words of each of `dimensions` classes stand in the text: texts that share words are near."""
+    counts = [0.0] * dimensions
+    for word in re.findall(r"\w+", text.lower()) or [text]:
+        counts[zlib.crc32(word.encode()) % dimensions] += 1.0
+    return counts
+
+
 class Server:
     """`url` is the base URL for `models.base_url`; `bodies` the exact bytes of each request, `headers` its headers."""
 
     def __init__(self) -> None:
         self.script: deque[Answer | Script] = deque()
         self.default: Answer | Script = text("ok")
+        self.embedding_script: deque[Answer | None] = deque()  # None: vectors, as when nothing is scripted
+        self.embedded: list[dict[str, Any]] = []  # the requests for vectors
+        self.refuses: str | None = None  # a batch with such a word in a text is answered with 400
+        self.dimensions = 64
+        self.floats_only = False  # a server that does not know base64
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self.release = threading.Event()
@@ -104,6 +122,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         state = self.server_state
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path.endswith("/embeddings"):
+            self._embeddings(json.loads(body))
+            return
         with state.arrived:
             state.bodies.append(body)
             state.headers.append({key.lower(): value for key, value in self.headers.items()})
@@ -128,6 +149,29 @@ class _Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
             state.gone.set()
+
+    def _embeddings(self, request: dict[str, Any]) -> None:
+        state = self.server_state
+        with state.arrived:
+            state.embedded.append(request)
+            state.headers.append({key.lower(): value for key, value in self.headers.items()})
+            answer = state.embedding_script.popleft() if state.embedding_script else None
+            state.arrived.notify_all()
+        if answer is None and state.refuses and any(state.refuses in text for text in request["input"]):
+            answer = error(400, "This text is too long.")
+        if answer is not None and answer.raw:
+            self._send(200, answer.raw, answer.headers)
+        elif answer is not None:
+            self._json(answer.status, {"error": {"message": answer.message, "type": "error"}}, answer.headers)
+        else:
+            found = [word_vector(text, state.dimensions) for text in request["input"]]
+            if request.get("encoding_format") == "base64" and not state.floats_only:
+                shown: list[Any] = [base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode() for v in found]
+            else:
+                shown = found
+            data = [{"object": "embedding", "index": n, "embedding": v} for n, v in enumerate(shown)]
+            # the order of the answer is not promised
+            self._json(200, {"object": "list", "data": data[::-1], "model": request["model"]}, {})
 
     def _json(self, status: int, data: dict[str, Any], headers: dict[str, str]) -> None:
         self._send(status, json.dumps(data).encode(), headers)

@@ -74,8 +74,8 @@ class Embedders:
 
     @property
     def warm(self) -> bool:
-        """True once `warm_up` was called and vectors cost a question no load of the weights."""
-        embedder = self.serving if self._warmed else None
+        """True once `warm_up` was called, or the embedder was used: vectors then cost a question no load of weights."""
+        embedder = self.serving
         return embedder is not None and embedder.ready
 
     def warm_up(self) -> None:
@@ -85,8 +85,8 @@ class Embedders:
         """
         try:
             embedder = self.serving
-            if embedder is not None and embedder.spec == LOCAL:
-                embedder.embed(["ready"])
+            if embedder is not None:
+                embedder.warm_up()
         except (ModelError, ConfigError) as error:
             log.warning("%s %s", error.message, error.hint)
             return
@@ -126,7 +126,9 @@ class Embedders:
         with self._lock:
             key = (spec, dimensions)
             if key not in self._opened:
-                self._opened[key] = open_embedder(spec, env=self._env, dimensions=dimensions)
+                made = self._opened[key] = open_embedder(spec, env=self._env, dimensions=dimensions)
+                if made is not None and self._warmed and made.spec != LOCAL:
+                    made.warm_up()
             return self._opened[key]
 
 

@@ -46,7 +46,11 @@ class Embedder(Protocol):
 
     @property
     def ready(self) -> bool:
-        """True when `embed` answers without loading anything first; always so for an endpoint."""
+        """True when `embed` answers without loading anything first, and the process was said to have time for it."""
+        ...
+
+    def warm_up(self) -> None:
+        """Get ready: load the weights, in about a second. Sends nothing. Raises ModelError."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

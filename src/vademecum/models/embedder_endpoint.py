@@ -12,6 +12,7 @@ import binascii
 import json
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -37,8 +38,6 @@ _KEPT = "Search goes on by words meanwhile; stored vectors were kept."
 class EndpointEmbedder:
     """The model `model` at `base`. Thread-safe; connects with the first `embed`."""
 
-    ready = True
-
     def __init__(self, spec: str, base: str, model: str, *, key: str, timeout: float, dimensions: int = 0) -> None:
         """Raises ConfigError when the key would travel in clear to another machine."""
         self.spec = spec
@@ -46,6 +45,7 @@ class EndpointEmbedder:
             spec if spec.startswith("openai:") and base.startswith("https://api.openai.com/") else f"{base}#{model}"
         )
         self.dimensions = dimensions
+        self.ready = False
         self._url = base.rstrip("/") + "/embeddings"
         self._model = model
         self._key = key
@@ -59,6 +59,10 @@ class EndpointEmbedder:
                 f"embedder: the key would travel unencrypted to {parts.hostname}. Nothing was sent.",
                 "Use an https address, or take the key out of .env when the server needs none.",
             )
+
+    def warm_up(self) -> None:
+        """From now on questions may be sent to the server: this process lives long enough to wait for it."""
+        self.ready = True
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of unit length a text, in requests of at most BATCH texts.
@@ -94,7 +98,7 @@ class EndpointEmbedder:
         norms = np.linalg.norm(matrix, axis=1, keepdims=True)
         if not np.isfinite(norms).all() or (norms == 0).any():
             raise self._fault("gave a vector that is no direction.", "Try another model.")
-        self.dimensions = lengths.pop()
+        self.dimensions, self.ready = lengths.pop(), True
         return matrix / norms
 
     def _post(self, content: bytes) -> bytes:
@@ -127,6 +131,7 @@ class EndpointEmbedder:
                     trust_env=not self._local,
                     verify=not self._local or self._url.startswith("https:"),
                 )
+                weakref.finalize(self, self._client.close)
             return self._client
 
     @property

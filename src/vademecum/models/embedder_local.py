@@ -54,6 +54,10 @@ class LocalEmbedder:
         """True once the weights are loaded."""
         return _loaded is not None
 
+    def warm_up(self) -> None:
+        """Load the weights. Raises ModelError when they are not the right ones."""
+        _model()
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of unit length a text; the first call loads the weights. Raises ModelError when they are wrong."""
         import numpy as np
