@@ -63,12 +63,13 @@ class BankProvider(Provider):
 
     def on_session_start(self, session: str) -> Sequence[Recalled]:  # noqa: ARG002  the same for every session
         """Open decisions, failures to avoid, preferences that nobody confirmed."""
-        from vademecum.bank.matters import matters
+        from vademecum.bank.matters import at_start
 
+        bank = self._own
         with _ours():
-            found = matters(self._own)
+            found = at_start(bank.db, bank.actor, bank.config.bank, bank.clock())
         return [
-            Recalled(one.fact.id, one.text, one.label, None, one.fact.learnt_at, {"why": one.label}, one.fact.origin)
+            Recalled(one.id, one.text, one.label, None, one.learnt_at, {"why": one.why}, Origin.parse(one.origin))
             for one in found
         ]
 
@@ -176,6 +177,5 @@ def _recalled(hit: RecallHit) -> Recalled:
 
 
 def _of_fact(fact: Fact) -> Recalled:
-    from vademecum.bank.matters import full_text
-
-    return Recalled(fact.id, full_text(fact), fact.kind, None, fact.learnt_at, dict(fact.detail), fact.origin)
+    text = " ".join([fact.text, *(f"{name.capitalize()}: {value}" for name, value in fact.detail.items())])
+    return Recalled(fact.id, text, fact.kind, None, fact.learnt_at, dict(fact.detail), fact.origin)

@@ -269,6 +269,7 @@ CREATE TABLE facts (
 CREATE UNIQUE INDEX facts_open ON facts (owner, key) WHERE valid_to IS NULL AND withdrawn = 0;
 CREATE INDEX facts_key ON facts (owner, key);
 CREATE INDEX facts_latest ON facts (owner, learnt_at DESC);
+CREATE INDEX facts_kind ON facts (owner, kind, learnt_at DESC);
 CREATE TABLE fact_evidence (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   fact INTEGER NOT NULL REFERENCES facts (n) ON DELETE CASCADE,
