@@ -240,7 +240,7 @@ class Vademecum:
         from vademecum.bank.bank import Bank
         from vademecum.bank.tier import FactsTier
 
-        bank = Bank(self.db, self.actor, self.config, self.gate, self.clock, lambda: self.embedder)
+        bank = Bank(self.db, self.actor, self.config, self.gate, clock=self.clock, embedder=lambda: self.embedder)
         self.gate.register(FactsTier(bank))
         return bank
 

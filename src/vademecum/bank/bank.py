@@ -46,6 +46,7 @@ class Bank:
         actor: Actor,
         config: Config,
         gate: Gate,
+        *,
         clock: Clock = now_ms,
         embedder: Callable[[], Embedder | None] = lambda: None,
     ) -> None:

@@ -44,7 +44,7 @@ _NO_NAMES = frozenset(
     le la les un une des il elle nous vous ils et ou mais ne pas jamais toujours quand si pour avec
     el los las una unos y o pero no nunca siempre cuando para con en
     de het een wij zij hij of maar niet nooit altijd
-    ok okay yes no ja nein oui non sí si да нет мы вы он она они это не никогда всегда если когда для и или но в на""".split()  # noqa: SIM905
+    ok okay yes ja nein oui non sí да нет мы вы он она они это не никогда всегда если когда для и или но в на""".split()  # noqa: SIM905
 )
 
 

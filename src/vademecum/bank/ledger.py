@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from vademecum.bank.drafts import Draft, dumped, evidence_key, full_text, loaded
+from vademecum.bank.changes import Change, Fields, full_of, state_of
+from vademecum.bank.drafts import Draft, dumped, evidence_key, loaded
 from vademecum.bank.kin import kin_of
 from vademecum.bank.rows import Reader, words_of
 from vademecum.bank.scopes import Scopes
@@ -34,47 +35,6 @@ if TYPE_CHECKING:
 
 AT_ONCE: tuple[Trust, ...] = ("person", "owner")
 """Whose words close a fact, or land in a shared scope, without a person being asked."""
-_STATE = ("kind", "valid_from", "valid_to", "superseded_by", "withdrawn")
-
-Fields = dict[str, list[Any]]
-"""A column's value before and after."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a write does to facts: columns by id, the id of the one whose words change, and evidence (by id and key)
-    that comes to count (True) or no longer does."""
-
-    fields: Mapping[str, Fields]
-    words: str = ""
-    evidence: tuple[tuple[str, str, bool], ...] = ()
-
-    def dump(self) -> str:
-        """The change as the audit log keeps it."""
-        data = {"fields": self.fields, "words": self.words, "evidence": self.evidence}
-        return json.dumps(data, separators=(",", ":"))
-
-    @staticmethod
-    def load(text: str) -> Change:
-        """The change that `dump` wrote."""
-        data = json.loads(text)
-        return Change(data["fields"], data["words"], tuple((a, b, bool(c)) for a, b, c in data["evidence"]))
-
-    def turned(self) -> Change:
-        """The change that takes this one back."""
-        fields = {id_: {name: two[::-1] for name, two in own.items()} for id_, own in self.fields.items()}
-        return Change(fields, self.words, tuple((id_, key, not counts) for id_, key, counts in self.evidence))
-
-
-def full_of(row: FactRow) -> str:
-    """The text of a fact with its details, as its history keeps it."""
-    return full_text(row.text, json.loads(row.detail))
-
-
-def state_of(row: FactRow, **other: Any) -> str:
-    """What the audit log knows a fact by; `other` are columns that it is about to get."""
-    values: dict[str, Any] = row._asdict() | other
-    return sha256_of(json.dumps([values["text"], values["detail"], *(values[name] for name in _STATE)]))
 
 
 class Ledger:
@@ -516,8 +476,3 @@ def _told(near: Collection[str], contradicts: Collection[str], note: str) -> str
     if contradicts:
         told.append(f"It may contradict {', '.join(contradicts)}: both are kept until somebody corrects one.")
     return " ".join([*told, note]).strip()
-
-
-def cast_action(action: str) -> Action:
-    """The action that takes `action` back."""
-    return cast("Action", {"add": "remove", "remove": "add"}.get(action, action))

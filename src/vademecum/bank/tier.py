@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vademecum.bank.changes import Change, full_of, opposite, state_of
 from vademecum.bank.drafts import Draft, full_text, loaded, parted
-from vademecum.bank.ledger import Change, cast_action, full_of, state_of
 from vademecum.bank.rows import origin_of, words_of
 from vademecum.bank.scopes import checked
 from vademecum.errors import ConflictError, NotFoundError, RefusedError
@@ -132,7 +132,7 @@ class FactsTier:
         effect = Effect(before, after, change.dump(), state_of(row), state_of(row, **own))
         return Candidate(
             tier=self.name,
-            action=cast_action(entry.action),
+            action=opposite(entry.action),
             target=entry.target,
             text=after,
             origin=origin_of(row.origin),
