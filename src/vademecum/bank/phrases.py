@@ -135,7 +135,14 @@ def points_back(statement: str) -> bool:
 
 
 def _bare(sentence: str) -> str:
-    return fold(" ".join(sentence.split())).strip(" .!,;:。！，")
+    """The sentence without marks and words of courtesy at its edges, in lower case."""
+    return _courtesy().sub("", fold(" ".join(sentence.split())).strip(" .!,;:。！，")).strip(" .!,;:。！，")
+
+
+@functools.cache
+def _courtesy() -> re.Pattern[str]:
+    words = "|".join(map(re.escape, fold(_data()["courtesy"]["words"]).split("|")))
+    return re.compile(rf"^(?:{words})(?!\w)|(?<!\w)(?:{words})$")
 
 
 @functools.cache
