@@ -173,7 +173,7 @@ def test_a_committed_change_of_the_core_is_mirrored_and_a_staged_one_is_not(tmp_
         vm.memory.add("memory", "From a page.", origin=Origin.tool("web_fetch", "https://a.example"))
         vm.memory.remove("user", "Likes green tea.")
         assert len(vm.review.pending()) == 1
-        vm.manager.deliver()
+        vm.manager.deliver(wait=10)
     changes = [argument for name, argument in vendor.calls if name == "on_memory_write"]
     assert [(one.store, one.before, one.after) for one in changes] == [
         ("user", "", "Likes tea."),
@@ -231,7 +231,7 @@ def test_a_failing_memory_is_told_once_and_again_when_it_works(tmp_path: Path, v
                 t.answer("ok")
             told.append(t.events)
             if number >= 6:
-                vm.manager.deliver()
+                vm.manager.deliver(wait=10)
     lines = [line for events in told for line in events]
     assert len(lines) == 2
     assert "does not work" in lines[0]
@@ -242,7 +242,7 @@ def test_forgetting_a_session_reaches_the_memory_and_what_waits(tmp_path: Path, 
     with opened(tmp_path) as vm:
         with vm.session(key="a") as s, s.turn("The staging port is 5433.") as t:
             t.answer("noted")
-        vm.manager.deliver()
+        vm.manager.deliver(wait=10)
         vendor.fault = "down"
         with vm.session(key="a") as s, s.turn("The staging host is heliotrope.") as t2:
             t2.answer("noted")
@@ -260,7 +260,7 @@ def test_a_memory_that_cannot_be_reached_is_in_the_receipt(tmp_path: Path, vendo
         vm.memory.add("memory", "The staging port is 5433.")
         with vm.session(key="a") as s, s.turn("hello") as t:
             t.answer("hi")
-        vm.manager.deliver()
+        vm.manager.deliver(wait=10)
         vendor.fault = "down"
         receipt = vm.forget(Selector("entry", "The staging port is 5433."), by=Origin.person())
         assert [left.kind for left in receipt.left if left.place == "fake"] == ["memory"]

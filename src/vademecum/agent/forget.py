@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vademecum.agent.forgetting import Elsewhere, forget_elsewhere
 from vademecum.agent.quarantine import copies_of, keepers, proposals_of, require_person, retake, rows_of
 from vademecum.errors import AmbiguousError, LockedError, UsageError
 from vademecum.files import locked
@@ -44,7 +45,8 @@ class Receipt:
     """What was removed (`dry_run`: what would be) and what is left.
 
     `texts` counts those that stood beside the history; `snapshots` are the sessions whose snapshot held one; `resumed`:
-    an erasure that had been cut short was carried to its end as well.
+    an erasure that had been cut short was carried to its end as well. `memories`: what became of it in the memory next
+    to the core.
     """
 
     selector: str
@@ -54,6 +56,7 @@ class Receipt:
     snapshots: tuple[str, ...] = ()
     left: tuple[Left, ...] = ()
     resumed: bool = False
+    memories: tuple[Elsewhere, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +89,18 @@ def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = Fal
             done.append(_carry_out(vm, new, by))
         plans = [*old, new]
         left = (*_left(vm, plans), *_unseen(vm, before), *_ended(vm, numbers))
+    copies = tuple(dict.fromkeys(copy for plan in plans for copy in plan.copies))
+    asked = Selector("entry", new.texts[0]) if selector.kind == "entry" else selector
+    memories = forget_elsewhere(vm, asked, copies)
     return Receipt(
         new.selector,
         False,
-        tuple(dict.fromkeys(copy for plan in plans for copy in plan.copies)),
+        copies,
         sum(texts for texts, _ in done),
         tuple(dict.fromkeys(one for _, sessions in done for one in sessions)),
-        left,
+        (*left, *(Left("memory", one.provider, f"{one.failed} {one.hint}") for one in memories if one.failed)),
         bool(before),
+        memories,
     )
 
 

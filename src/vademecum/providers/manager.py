@@ -220,7 +220,7 @@ class Manager:
         try:
             kind = type(self.provider())
             if kind.queue_prefetch is not Provider.queue_prefetch and self._breaker.open_until is None:
-                self._calls.start(lambda: self.ready().queue_prefetch(query))
+                self._calls.start(lambda: self.ready().queue_prefetch(query), _nothing)
         except VademecumError as error:
             log.info("the next turn was not prepared: %s", error)
 
@@ -334,10 +334,18 @@ class Manager:
             self._delivery.kick()
 
     def deliver(
-        self, *, limit: int = 1000, seconds: float = SYNC_SECONDS, stop: Callable[[], bool] | None = None
+        self,
+        *,
+        limit: int = 1000,
+        seconds: float = SYNC_SECONDS,
+        wait: float = 0,
+        stop: Callable[[], bool] | None = None,
     ) -> int:
-        """Deliver what is due now, in this thread; returns how many rows. Raises StorageError, LockedError."""
-        return self._delivery.deliver(limit=limit, seconds=seconds, stop=stop)
+        """Deliver what is due now, in this thread; returns how many rows. Raises StorageError, LockedError.
+
+        `seconds` is the longest that one row may take, `wait` how long to wait for whoever else delivers.
+        """
+        return self._delivery.deliver(limit=limit, seconds=seconds, wait=wait, stop=stop)
 
     def _may_deliver(self) -> bool:
         try:
@@ -381,18 +389,18 @@ class Manager:
 
         Raises ProviderError when it could not be asked; a session or a user is then erased as soon as it can be.
         """
-        if selector.kind == "session":
-            outbox.forget(self._host.db, self.name, self._host.actor, [selector.value])
-        try:
-            self.provider()
-            call = self._calls.start(lambda: self.ready().forget(selector))
-            call.wait(SYNC_SECONDS)
-            return answered(Forgotten, call.result())
-        except VademecumError:
-            if selector.kind in ("session", "user"):
-                key = str(selector)
-                self._put(New("forget", key, selector.value, before=selector.kind, after=selector.value))
-            raise
+        lasting, key = selector.kind in ("session", "user"), str(selector)
+        if lasting:  # written down first, lest it is forgotten to forget
+            if selector.kind == "session":
+                outbox.forget(self._host.db, self.name, self._host.actor, [selector.value])
+            self._put(New("forget", key, selector.value, before=selector.kind, after=selector.value))
+        self.provider()
+        call = self._calls.start(lambda: self.ready().forget(selector))
+        call.wait(SYNC_SECONDS)
+        done = answered(Forgotten, call.result())
+        if lasting:
+            outbox.drop(self._host.db, self.name, self._host.actor, "forget", key)
+        return done
 
     # --- state and end
 
@@ -453,7 +461,9 @@ class Manager:
         deadline = time.monotonic() + drain_seconds
         self._delivery.close(drain_seconds)
         try:
-            while (left := deadline - time.monotonic()) > 0 and self._delivery.deliver(limit=1, seconds=left):
+            while (left := deadline - time.monotonic()) > 0 and self._delivery.deliver(
+                limit=1, seconds=left, wait=left
+            ):
                 pass
         except VademecumError as error:
             log.warning("the outbox of %s was not emptied: %s", self.name, error)

@@ -107,15 +107,21 @@ class Delivery:
         self._thread: threading.Thread | None = None
 
     def deliver(
-        self, *, limit: int = 1000, seconds: float | None = None, stop: Callable[[], bool] | None = None
+        self,
+        *,
+        limit: int = 1000,
+        seconds: float | None = None,
+        wait: float = 0,
+        stop: Callable[[], bool] | None = None,
     ) -> int:
         """Hand over what is due; returns how many rows. Less when somebody else does it, or the provider fails.
 
-        `seconds` is the longest that one row may take. Raises StorageError, LockedError of the database.
+        `seconds` is the longest that one row may take, `wait` how long to wait for whoever else delivers. Raises
+        StorageError, LockedError of the database.
         """
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(locked(self._lane.lock, seconds=0))
+                held.enter_context(locked(self._lane.lock, seconds=wait))
             except LockedError:
                 return 0
             count = 0

@@ -23,6 +23,8 @@ _HOLDERS = (
     ("proposals", "findings"),
     ("imported", "detail"),
     ("heartbeats", "detail"),
+    ("outbox", "error"),
+    ("provider_health", "error"),
     ("manifests", "entries"),
     ("manifests", "left_out"),
 )
@@ -147,7 +149,7 @@ def clear_proposal(db: Database, id_: str, at: int) -> bool:
 
 
 def cut(db: Database, texts: Sequence[str]) -> None:
-    """Cut `texts` out of what is kept about jobs, proposals, imports and hooks; drop all cached verdicts."""
+    """Cut `texts` out of what is kept about jobs, proposals, imports and hooks; tell no provider; drop all verdicts."""
     with db.atomic():
         for text in texts:
             for table, column in _HOLDERS:
@@ -155,4 +157,5 @@ def cut(db: Database, texts: Sequence[str]) -> None:
                     f"UPDATE {table} SET {column} = replace({column}, :text, :mark) WHERE instr({column}, :text) > 0",
                     {"text": text, "mark": MARK},
                 )
+            db.execute("DELETE FROM outbox WHERE instr(before, ?) > 0 OR instr(after, ?) > 0", (text, text))
         db.execute("DELETE FROM verdicts")

@@ -203,6 +203,14 @@ def set_synced_to(db: Database, actor: Actor, session: str, message: int) -> Non
     )
 
 
+def drop(db: Database, provider: str, actor: Actor, kind: RowKind, ref: str) -> None:
+    """Take back a row by its name."""
+    db.execute(
+        f"DELETE FROM outbox WHERE {_LANE} AND kind = :kind AND ref = :ref",
+        {**_lane(provider, actor), "kind": kind, "ref": ref},
+    )
+
+
 def forget(db: Database, provider: str, actor: Actor, sessions: list[str]) -> None:
     """Drop what waits of these sessions."""
     db.executemany(

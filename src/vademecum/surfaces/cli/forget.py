@@ -22,6 +22,7 @@ from vademecum.surfaces.cli.output import Style, clip, clock_time, plural, print
 
 if TYPE_CHECKING:
     from vademecum.agent.forget import Left, Receipt
+    from vademecum.agent.forgetting import Elsewhere
     from vademecum.gate.selector import Copy, Selector
 
 SELECTOR = "SELECTOR"
@@ -128,10 +129,11 @@ def _report(app: App, receipt: Receipt) -> tuple[object, *tuple[str, ...]]:
         "removed": [copy_json(copy) for copy in receipt.removed],
         "history_texts": receipt.texts,
         "snapshots": list(receipt.snapshots),
+        "memories": [_memory_json(one) for one in receipt.memories],
         "left": [{"kind": one.kind, "place": one.place, "hint": one.hint} for one in left],
     }
     counted = _counted(receipt.removed)
-    if not receipt.removed and not receipt.texts:
+    if not receipt.removed and not receipt.texts and not any(one.count for one in receipt.memories):
         lines = ["Nothing of it is kept."]
     elif receipt.dry_run:
         lines = [f"This would erase {counted}:"]
@@ -142,12 +144,22 @@ def _report(app: App, receipt: Receipt) -> tuple[object, *tuple[str, ...]]:
         lines.append(f"  {plural(receipt.texts, 'text')} beside the history; its rows keep hashes")
     if receipt.snapshots:
         lines.append(f"  {plural(len(receipt.snapshots), 'snapshot')} of sessions, taken anew")
+    lines += [_memory_line(one) for one in receipt.memories if not one.failed]
     if receipt.resumed:
         lines.append(style.dim("  An erasure that had been cut short was carried to its end."))
     if left:
         lines.append(style.warn("Not removed:"))
         lines += [f"  {one.kind}: {printable(one.place)}  {style.dim(one.hint)}" for one in left]
     return data, *lines
+
+
+def _memory_json(one: Elsewhere) -> dict[str, object]:
+    return {"provider": one.provider, "removed": one.count, "kept": one.kept, "error": one.failed, "hint": one.hint}
+
+
+def _memory_line(one: Elsewhere) -> str:
+    kept = f"; it keeps: {printable(one.kept)}" if one.kept else ""
+    return f"  {plural(one.count, 'item')} in the memory {one.provider}{kept}"
 
 
 def _located(left: Left) -> Left:

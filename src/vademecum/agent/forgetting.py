@@ -1,0 +1,72 @@
+"""Having the memory next to the core forget what was erased here.
+
+Idea: it is asked once a user whose text was erased, after our own copies are gone, and its answer goes into the
+receipt. Invariant: what it could not erase, or could not be asked, is named with what to do; a session or a user is
+asked for again from the outbox, but the text of an entry is kept nowhere for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vademecum.errors import VademecumError
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.gate.selector import Copy, Selector
+
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What became of it in the memory next to the core. `kept` says what that cannot erase, `failed` why it was not
+    asked; `hint` what to do then. Both empty: it is gone.
+    """
+
+    provider: str
+    count: int = 0
+    kept: str = ""
+    failed: str = ""
+    hint: str = ""
+
+
+def forget_elsewhere(vm: Vademecum, selector: Selector, copies: Iterable[Copy]) -> tuple[Elsewhere, ...]:
+    """Ask the memory next to the core, for each user concerned. The built-in bank has erased its own already."""
+    provider, copies = vm.config.memory.provider, tuple(copies)
+    if not provider or provider == "bank":
+        return ()
+    if selector.kind not in ("session", "user", "entry"):
+        return _by_place(provider, copies)
+    if selector.kind == "user":
+        users = [selector.value]
+    else:
+        users = list(dict.fromkeys(copy.user for copy in copies if copy.user)) or [vm.actor.user]
+    return tuple(_asked(vm if user == vm.actor.user else vm.as_(user=user), selector) for user in users)
+
+
+def _asked(vm: Vademecum, selector: Selector) -> Elsewhere:
+    manager, mine = vm.manager, "manager" not in vm.__dict__
+    try:
+        done = manager.forget(selector)
+        return Elsewhere(manager.name, done.count, kept=done.kept)
+    except VademecumError as error:
+        hint = "It will be asked again as soon as it can be reached."
+        if selector.kind == "entry":
+            hint = "Run the same command again when it can be reached; the text is kept nowhere for that."
+        return Elsewhere(manager.name, failed=vm.redactor.clean(error.message), hint=hint)
+    finally:
+        if mine:
+            vm.close_manager()
+
+
+def _by_place(provider: str, copies: Sequence[Copy]) -> tuple[Elsewhere, ...]:
+    """It does not know where something came from; it was told turns, session by session."""
+    sessions = list(dict.fromkeys(copy.session for copy in copies if copy.session))
+    if not sessions:
+        return ()
+    named = ", ".join(sessions[:_MOST_NAMED]) + (" ..." if len(sessions) > _MOST_NAMED else "")
+    hint = f"vademecum forget --session ID erases a whole conversation there too: {named}"
+    return (Elsewhere(provider, failed="It cannot be asked by where something came from.", hint=hint),)
