@@ -19,7 +19,7 @@ from vademecum.bank.extraction import Drawn, Shown, extract
 from vademecum.bank.extraction import parts as parted
 from vademecum.bank.findings import Finding, findings, own, rows_of, wishes
 from vademecum.bank.normal import normal
-from vademecum.bank.signals import signals
+from vademecum.bank.signals import Signal, signals
 from vademecum.bank.types import Evidence, Retained
 from vademecum.errors import RefusedError
 from vademecum.gate.restate import restates
@@ -36,6 +36,8 @@ Mode = Literal["auto", "propose"]
 
 ANSWERS = 3
 """Messages of the assistant in one exchange that a model is shown, the last ones."""
+SHORTEST_ASKED = 20
+"""Bytes of a sentence without a signal that a model is asked about."""
 _TRIVIAL = ("chat", "progress", "one-off", "asked-to-recall", "look-up", "long", "trace", "log", "code")
 _WISH_ROWS = 200
 
@@ -307,7 +309,7 @@ def _shown(exchange: Exchange, conversation: Conversation) -> list[Shown]:
         text = own(row, strict=conversation.strict).strip()
         found = signals(text, known=conversation.known)
         signal = any(one.branch != "skip" for one in found)
-        worth = worth or signal or any(not one.rule.endswith(_TRIVIAL) for one in found)
+        worth = worth or signal or any(_may_hold(one) for one in found)
         if text:
             said.append(Shown(row.id, "user", text, speaker_of(row), signal))
     if not worth or not said:
@@ -316,6 +318,12 @@ def _shown(exchange: Exchange, conversation: Conversation) -> list[Shown]:
         for row in exchange.answers[-ANSWERS:]:
             said.append(Shown(row.id, "assistant", own(row, strict=False).strip(), speaker_of(row)))
     return sorted((one for one in said if one.text), key=lambda one: one.id)
+
+
+def _may_hold(signal: Signal) -> bool:
+    """Whether a sentence in which no rule finds anything may hold something all the same."""
+    long = len(signal.statement.encode()) >= SHORTEST_ASKED
+    return long and not signal.rule.endswith(_TRIVIAL)
 
 
 def _grouped(new: Sequence[tuple[Exchange, list[Shown]]]) -> list[list[tuple[Exchange, list[Shown]]]]:
