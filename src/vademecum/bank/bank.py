@@ -20,7 +20,7 @@ from vademecum.config import Config
 from vademecum.errors import AmbiguousError, RefusedError, UsageError
 from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
-from vademecum.store import Database, facts
+from vademecum.store import Database, facts, glance
 from vademecum.store.facts import FactRow, Only
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Bank:
 
     def used(self, ids: Sequence[str]) -> None:
         """Note that these facts were recalled and used now."""
-        facts.use(self.db, list(dict.fromkeys(ids)), self.clock())
+        glance.use(self.db, list(dict.fromkeys(ids)), self.clock())
 
     # Reading
 

@@ -279,11 +279,6 @@ def withdraw_evidence(db: Database, n: int, withdrawn: int) -> None:
     db.execute("UPDATE fact_evidence SET withdrawn = ? WHERE n = ?", (withdrawn, n))
 
 
-def use(db: Database, ids: Sequence[str], at: int) -> None:
-    """Note that these facts were used at `at` (UTC ms)."""
-    db.executemany("UPDATE facts SET uses = uses + 1, used_at = ? WHERE id = ?", [(at, id_) for id_ in ids])
-
-
 # Links
 
 

@@ -68,6 +68,11 @@ def unconfirmed(db: Database, owners: Sequence[int], now: int, limit: int) -> li
     return _of_kind(db, owners, "preference", only, now, limit)
 
 
+def use(db: Database, ids: Sequence[str], at: int) -> None:
+    """Note that these facts were used at `at` (UTC ms)."""
+    db.executemany("UPDATE facts SET uses = uses + 1, used_at = ? WHERE id = ?", [(at, id_) for id_ in ids])
+
+
 def _of_kind(db: Database, owners: Sequence[int], kind: str, only: str, now: int, limit: int) -> list[Seen]:
     rows = [
         row

@@ -76,6 +76,16 @@ def of_session(db: Database, actor: Actor, session: str) -> list[Manifest]:
     return [Manifest(row[0], row[1], row[2], row[3], _read(row[4]), _read(row[5])) for row in rows]
 
 
+def given(db: Database, actor: Actor, session: str) -> frozenset[str]:
+    """The ids of all that came into the actor's session so far."""
+    rows = db.all(
+        "SELECT e.value ->> 'id' FROM manifests AS m JOIN sessions AS s ON s.n = m.session, json_each(m.entries) AS e"
+        " WHERE s.id = ? AND s.agent = ? AND s.user = ?",
+        (session, actor.agent, actor.user),
+    )
+    return frozenset(str(row[0]) for row in rows)
+
+
 def _written(entries: Sequence[ManifestEntry]) -> str:
     return json.dumps([asdict(entry) for entry in entries], ensure_ascii=False, separators=(",", ":"))
 

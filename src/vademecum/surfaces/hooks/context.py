@@ -31,8 +31,8 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def fit(snapshot: str, canary: str, *, cap: int = CAP) -> Context:
-    """`snapshot` between two marks, at most `cap` UTF-16 code units in all."""
+def fit(snapshot: str, canary: str, *, extra: str = "", cap: int = CAP) -> Context:
+    """`snapshot` between two marks, at most `cap` UTF-16 code units in all; `extra` follows it if there is room."""
     starts = [found.start() for found in _BLOCK.finditer(snapshot)]
     blocks = [snapshot[a:b].strip("\n") for a, b in zip([0, *starts], [*starts, len(snapshot)], strict=True)]
     room, gone = cap - _RESERVE, list[str]()
@@ -40,11 +40,12 @@ def fit(snapshot: str, canary: str, *, cap: int = CAP) -> Context:
         blocks, gone = _trimmed(blocks, room)
     kept = "\n\n".join(block for block in blocks if block)
     notice = f"\n\n[Left out for lack of room: {'; '.join(gone)}.]" if gone else ""
-    text = (
-        "<!-- vademecum begin: what you remember from earlier sessions; the user did not say this now -->\n"
-        f"{kept}{notice}\n<!-- vademecum end {canary} -->"
-    )
-    return Context(text, canary, "; ".join(gone))
+    head = "<!-- vademecum begin: what you remember from earlier sessions; the user did not say this now -->\n"
+    tail = f"\n<!-- vademecum end {canary} -->"
+    more = f"\n\n{extra}" if extra else ""
+    if units(head + kept + notice + more + tail) > cap:
+        more = ""
+    return Context(f"{head}{kept}{notice}{more}{tail}", canary, "; ".join(gone))
 
 
 def _trimmed(blocks: list[str], room: int) -> tuple[list[str], list[str]]:

@@ -2,7 +2,8 @@
 
 Idea: every hook first takes over what the transcript holds beyond the cursor, for a bounded time; what is left waits
 for the next one. Invariant: a session keeps the snapshot that it was given until a boundary (start, clear, compaction),
-and no hook writes anything to the client but session-start, which gives what the files hold when nothing else works.
+and no hook writes anything to the client but session-start, which gives what the files hold when nothing else works,
+and user-prompt, which adds what the bank knows about the prompt.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ def handle(call: Call) -> dict[str, Any] | None:
             _record(call)
             call.recorder.open()
             call.recorder.prompt(call.text("prompt"), call.text("prompt_id"))
+            return _recalled(call)
         case "stop":
             session = call.recorder.open(reopen=False)  # an end that came first stays
             _checkpoint(call, session)
@@ -115,6 +117,17 @@ def _heard(call: Call) -> None:
     call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
 
 
+def _recalled(call: Call) -> dict[str, Any] | None:
+    """What the bank knows about the prompt, for the client to add to it."""
+    from vademecum.surfaces.hooks.recalled import to_prompt, wanted
+
+    if not wanted(call.vm):
+        return None
+    session = call.recorder.session or call.recorder.open()
+    turn = call.text("prompt_id") or f"prompt:{call.vm.clock()}"
+    return to_prompt(call.vm, session.id, call.text("prompt"), turn)
+
+
 def _session_start(call: Call) -> dict[str, Any]:
     from vademecum.agent.session import sha256, snapshot_now
     from vademecum.surfaces.hooks.context import fit
@@ -124,11 +137,18 @@ def _session_start(call: Call) -> dict[str, Any]:
     if snapshot is None or source in {"compact", "clear"}:  # a boundary; a resumed session keeps its bytes
         snapshot = snapshot_now(call.vm)
         call.vm.history.set_snapshot(session.id, snapshot)
-    context = fit(snapshot, f"{session.id[-8:].lower()}-{sha256(snapshot)[:8]}")
+    context = fit(snapshot, f"{session.id[-8:].lower()}-{sha256(snapshot)[:8]}", extra=_matters(call, session))
     call.recorder.expect(context.canary)
     call.beat("context", "sent", "")
     call.detail = f"left out: {context.left_out}" if context.left_out else source
     return _answer(context)
+
+
+def _matters(call: Call, session: SessionInfo) -> str:
+    """Open decisions and the like, from the bank."""
+    from vademecum.surfaces.hooks.recalled import at_start, wanted
+
+    return at_start(call.vm, session.id) if wanted(call.vm) else ""
 
 
 class _Unrecorded(Home):
