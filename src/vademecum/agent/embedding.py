@@ -155,13 +155,9 @@ def run_embedding(vm: Vademecum, _payload: Mapping[str, Any]) -> Outcome:
     deadline = time.monotonic() + SLICE_SECONDS
     try:
         done = embed_due(vm, stop=lambda: time.monotonic() > deadline)
-    except ConflictError as error:
-        if vectors.target(vm.db) != space:
-            return Later(vm.clock(), error.message)
-        vectors.set_fault(vm.db, space, error.message)
-        return Later(vm.clock() + LASTING_MS, error.message)
+    except ConflictError as error:  # another embedder was chosen, or its model is another now
+        return Later(vm.clock() + PASSING_MS, error.message)
     except (ModelError, ConfigError) as error:
-        vectors.set_fault(vm.db, space, error.message)
         return Later(vm.clock() + _wait_ms(error), error.message)
     if vectors.any_due(vm.db):
         return Later(vm.clock(), f"{done} texts were embedded; more wait.")
@@ -224,15 +220,20 @@ def embed_due(
     space = vectors.target(vm.db)
     if space is None:
         return 0
-    embedder, done = vm.embedders.of_target(space), 0
-    while not stop():
-        texts = vectors.missing(vm.db, BATCH)
-        if not texts:
-            if vectors.complete(vm.db, space, vm.clock()):
-                vectors.drop_others(vm.db)
-            break
-        done += _embed(vm.db, space, embedder, texts)
-        progress(done)
+    done = 0
+    try:
+        embedder = vm.embedders.of_target(space)
+        while not stop():
+            texts = vectors.missing(vm.db, BATCH)
+            if not texts:
+                if vectors.complete(vm.db, space, vm.clock()):
+                    vectors.drop_others(vm.db)
+                break
+            done += _embed(vm.db, space, embedder, texts)
+            progress(done)
+    except (ModelError, ConfigError, ConflictError) as error:
+        vectors.set_fault(vm.db, space, error.message)
+        raise
     return done
 
 

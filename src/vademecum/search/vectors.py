@@ -30,7 +30,10 @@ BLOCK = 8_192
 EXACT = 2_048
 """Up to so many allowed vectors all are compared with floats."""
 CANDIDATES, FOR_EACH = 800, 8
-"""So many candidates are found by bits, and so many more for each wanted one: 99 % and more of the exact ones."""
+"""So many candidates are found by bits, and so many more for each wanted one: 99 % and more of the exact ones. Vectors
+of fewer dimensions than FULL have fewer bits that tell them apart, and get as many times more candidates.
+"""
+FULL = 512
 
 
 class VectorIndex:
@@ -60,7 +63,7 @@ class VectorIndex:
                 return []
             if len(query) != self._size:
                 raise UsageError(f"A vector of {len(query)} dimensions cannot be compared with those of {self._size}.")
-            wanted = CANDIDATES + FOR_EACH * limit
+            wanted = (CANDIDATES + FOR_EACH * limit) * max(FULL, self._size) // self._size
             if total > max(EXACT, wanted):
                 masks = self._candidates(query, masks, wanted)
             refs, cosines = self._compared(query, masks)
