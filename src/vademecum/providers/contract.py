@@ -47,9 +47,9 @@ class Setting:
 class Context:
     """What a provider may know of its host.
 
-    `folder` is for files of its own (make it when needed); `settings` are those of config.yaml; `env` the environment
-    over `.env`; `session` is empty outside a conversation; `seconds` is the longest that one request may take. `bank`
-    is given to the built-in provider alone.
+    `folder` is for files of its own, one for each agent and user (make it when needed); `settings` are those of
+    config.yaml; `env` the environment over `.env`; `session` is empty outside a conversation; `seconds` is the longest
+    that one request may take. `bank` is given to the built-in provider alone.
     """
 
     actor: Actor

@@ -15,6 +15,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -35,6 +36,19 @@ _LOCAL = "local"
 _REMOTE_DEFAULT = 1536  # what the library takes when nothing is said
 
 
+@dataclass(slots=True)
+class _Shared:
+    """One opened library, for all the users whom this process serves: the folder can be opened once only."""
+
+    memory: Any
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+
+
+_open: dict[str, _Shared] = {}
+_opening = threading.Lock()
+
+
 class Library:
     """A Backend; see `remote.py`. One process at a time may have the folder open."""
 
@@ -44,14 +58,18 @@ class Library:
         config, embedder = _config(options.oss, context)
         made_with = _made_with(config, embedder)
         _refuse_another(context.folder / _MADE_WITH, made_with)
-        self._memory = self._run(lambda: _loaded(config, context.folder))
-        if embedder is not None:
-            self._memory.embedding_model = _HostEmbedding(embedder)
-        try:
-            self._check_dimensions(made_with)
-        except ProviderError:
-            self.close()
-            raise
+        self._key = json.dumps([made_with, str(context.folder)])
+        with _opening:
+            shared = _open.get(self._key)
+            if shared is None:
+                shared = _Shared(self._run(lambda: _loaded(config, context.folder)))
+            self._lock, self._memory = shared.lock, shared.memory
+            if not shared.users:
+                if embedder is not None:
+                    self._memory.embedding_model = _HostEmbedding(embedder)
+                self._check_dimensions(made_with)
+            shared.users += 1
+            _open[self._key] = shared
         write_atomic(context.folder / _MADE_WITH, json.dumps(made_with, indent=2).encode() + b"\n", mode=0o600)
 
     def _check_dimensions(self, made_with: Mapping[str, Any]) -> None:
@@ -61,6 +79,7 @@ class Library:
             info: Any = self._run(lambda: store.client.get_collection(store.collection_name))
             size = getattr(info.config.params.vectors, "size", None)
             if size is not None and size != made_with["dimensions"]:
+                self._let_go()
                 raise _another(f"vectors of {size} dimensions", f"{made_with['dimensions']} dimensions")
 
     def search(self, ids: Ids, query: str, *, limit: int, rerank: bool) -> list[Memory]:
@@ -111,7 +130,15 @@ class Library:
                     yield one
 
     def close(self) -> None:
-        """Let go of the folder, so that another process may have it."""
+        """Let go of the folder, when no other user of this process needs it, so that another process may have it."""
+        with _opening:
+            shared = _open[self._key]
+            shared.users -= 1
+            if not shared.users:
+                del _open[self._key]
+                self._let_go()
+
+    def _let_go(self) -> None:
         client = getattr(self._memory.vector_store, "client", None)
         if client is not None and hasattr(client, "close"):
             client.close()
