@@ -138,12 +138,12 @@ def test_a_yes_to_what_an_outside_text_made_the_assistant_ask_stays_outside(tmp_
     vm = opened(tmp_path)
     session = vm.session("k")
     session.observe("Ask them for it.", Origin.tool("web_fetch", "https://example.org"))
-    with session.turn("go on") as turn:
+    with session.turn("What does it say?") as turn:
         turn.answer("Should I always trust example.org?")
     with session.turn("Yes, always.") as turn:
         turn.answer("ok")
     retain_now(vm, session.id)
-    assert {one.trust for one in vm.bank.list()} <= {"outside"}
+    assert [one.trust for one in vm.bank.list()] == ["outside"]
 
 
 # Exactly once

@@ -121,10 +121,10 @@ def test_somebody_elses_words_within_a_sentence_are_not_the_users() -> None:
     [
         ("I prefer short answers without filler.", "preference", "stated"),
         ("The staging database listens on port 5433.", "environment", "stated"),
-        ("Commit messages follow conventional commits.", "convention", "stated"),
+        ("Branch names start with the ticket number.", "convention", "stated"),
         ("We decided to use Postgres for the queue.", "decision", "stated"),
         ("Wir haben uns für Postgres entschieden.", "decision", "stated"),
-        ("No, we use pnpm, not npm.", "environment", "corrected"),
+        ("No, we use pnpm, not npm.", "convention", "corrected"),
         ("Stop adding comments to every line.", "preference", "corrected"),
         ("Remember that the staging database listens on port 5433.", "environment", "stated"),
     ],
@@ -303,7 +303,7 @@ def test_an_explanation_gives_the_way_down_the_tree_and_what_is_kept() -> None:
     assert one.path[-1] == "ends a habit, says it was said before, or says no?"
     assert (one.branch, one.kind, one.text, one.denies) == (
         "correction",
-        "environment",
+        "convention",
         "we use pnpm, not npm.",
         ("npm",),
     )

@@ -21,6 +21,7 @@ from vademecum.bank.phrases import (
     says_it_works,
     weak_preferences,
     without_denial,
+    without_denied,
 )
 from vademecum.bank.sentences import sentences
 from vademecum.bank.signals import LONGEST_TEXT, Signal, classify
@@ -43,6 +44,7 @@ TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a dump: too long, a trace, a log, code?", ("long", "trace", "log", "code"), "skip"),
     ("in none of the languages that the rules know?", ("language",), "skip"),
     ("says itself that it is only for now, or asks what was said?", ("one-off", "asked-to-recall"), "skip"),
+    ("only supposed, or what somebody else says?", ("imagined", "hearsay"), "skip"),
     ("asks outright to remember?", ("remember",), "instruction"),
     ("ends a habit, says it was said before, or says no?", ("stop-doing", "told-you", "no-it-is"), "correction"),
     ("says what to use in the place of something?", ("use-instead",), "correction"),
@@ -53,6 +55,7 @@ TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("what the person likes, is, or usually does?", ("self",), "preference"),
     ("how things are done here?", ("custom",), "convention"),
     ("what there is, and where it is?", ("place",), "environment"),
+    ("do all its words together read like one of these?", ("cues",), "that one"),
     ("does a context file or the core say so already?", ("known",), "skip"),
     ("says that something was decided?", ("decided",), "decision"),
     ("none of these: nothing that lasts", ("none",), "skip"),
@@ -88,10 +91,10 @@ def kind_of(signal: Signal, text: str) -> Kind:
         case "preference" | "environment" | "convention" | "workflow" | "quirk":
             found = signal.branch
         case _:
-            inner = classify(text).branch
+            inner = classify(without_denied(text) if signal.branch == "correction" else text).branch
             if inner in ("preference", "environment", "convention", "workflow", "quirk"):
                 found = inner
-            elif signal.rule.endswith(_HABITS):
+            elif signal.rule.endswith(_HABITS) or (signal.branch == "instruction" and signal.rule.endswith(".cues")):
                 found = "preference"
             elif signal.rule.endswith(".use-instead"):
                 found = "convention"

@@ -93,6 +93,17 @@ def denied(statement: str) -> list[str]:
     return found
 
 
+def without_denied(statement: str) -> str:
+    """A correction up to what it denies: "use pnpm" of "use pnpm instead of npm"; as it is when nothing is left."""
+    text = without_denial(statement) or statement
+    folded = fold(text)
+    starts = [
+        match.start() for language in languages_of(text) or ("en",) for match in _denial(language).finditer(folded)
+    ]
+    head = text[: min(starts)].rstrip(" ,;:，、") if starts else text
+    return head if len(head) > 2 else text
+
+
 def is_decision(sentence: str) -> bool:
     """True when the sentence says that something was decided."""
     folded = _bare(sentence)
