@@ -1,9 +1,10 @@
 """Each hook as a whole process, beside `python -c pass` on the same machine.
 
-    python bench/hooks.py [--runs 15]
+    python bench/hooks.py [--runs 15] [--facts 1000]
 
 Prints medians of wall time and of processor time in milliseconds. The home has 16 entries and ten notes; the
-transcript grows by one turn before each call, as it does in use.
+transcript grows by one turn before each call, as it does in use. With `--facts` a second home has so many facts in its
+bank, of which each prompt brings some to mind.
 """
 
 from __future__ import annotations
@@ -37,13 +38,23 @@ def timed(command: list[str], stdin: bytes, env: dict[str, str]) -> tuple[float,
     return wall * 1000, used * 1000
 
 
-def a_home(folder: Path) -> Path:
-    """A home as it looks after some weeks of use."""
-    vm = vademecum.open(folder / "home")
+WORDS = ("gateway", "ledger", "parser", "backup", "invoice", "cluster", "router", "printer", "mirror", "sensor")
+
+
+def a_home(folder: Path, facts: int = 0) -> Path:
+    """A home as it looks after some weeks of use, with so many facts in its bank."""
+    vm = vademecum.open(folder / ("bank" if facts else "home"))
     for n in range(16):
         vm.memory.add("memory", f"Fact {n}: the service number {n} listens on port {8000 + n}.", origin=Origin.person())
     for n in range(10):
         vm.notes.write(f"note {n}", f"what is in note {n}", "reference", "The body.", origin=Origin.person())
+    if facts:
+        vm.home.config.write_text("memory:\n  provider: bank\n")
+        with vm.db.atomic():
+            for n in range(facts):
+                kind = ("decision", "failure", "fact", "environment")[n % 4]
+                text = f"The {WORDS[n % 10]} of site {n // 10} answers on port {4000 + n} since build {n * 7}."
+                vm.bank.retain(text, kind=kind, origin=Origin.user())
     vm.close()
     return vm.home.root
 
@@ -67,24 +78,30 @@ def a_turn(transcript: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=15)
-    runs: int = parser.parse_args().runs
+    parser.add_argument("--facts", type=int, default=0)
+    given = parser.parse_args()
+    runs: int = given.runs
     command = Path(sys.executable).with_name("vademecum")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         transcript = folder / "s.jsonl"
-        env = {**os.environ, "VADEMECUM_HOME": str(a_home(folder))}
-        print(f"{'process':24}{'wall ms':>10}{'cpu ms':>10}   (median of {runs})")
+        homes = {"": a_home(folder)} | (
+            {f", {given.facts:,} facts": a_home(folder, given.facts)} if given.facts else {}
+        )
+        print(f"{'process':36}{'wall ms':>10}{'cpu ms':>10}   (median of {runs})")
+        env = dict(os.environ)
         rows = {"python -c pass": [timed([sys.executable, "-c", "pass"], b"", env) for _ in range(runs)]}
         for hook in HOOKS:
-            rows[f"hook {hook}"] = []
-            for _ in range(runs):
-                payload = {"session_id": "bench", "transcript_path": str(transcript), "source": "startup"}
-                payload["prompt"] = a_turn(transcript)
-                took = timed([str(command), "hook", hook], json.dumps(payload).encode(), env)
-                rows[f"hook {hook}"].append(took)
+            for n in range(runs):
+                for which, home in homes.items():  # by turns, so that both have the machine's same moods
+                    payload = {"session_id": "bench", "transcript_path": str(transcript), "source": "startup"}
+                    payload["prompt"] = f"{a_turn(transcript)}: the {WORDS[n % 10]} of site {n}"
+                    own = env | {"VADEMECUM_HOME": str(home)}
+                    took = timed([str(command), "hook", hook], json.dumps(payload).encode(), own)
+                    rows.setdefault(f"hook {hook}{which}", []).append(took)
         for row, took in rows.items():
             wall, used = (statistics.median(each) for each in zip(*took, strict=True))
-            print(f"{row:24}{wall:10.0f}{used:10.0f}")
+            print(f"{row:36}{wall:10.0f}{used:10.0f}")
 
 
 if __name__ == "__main__":
