@@ -77,9 +77,7 @@ class Case:
 
 def turn(number: int, user: str, assistant: str = "Noted.", *, session: str = "01SESSION") -> TurnRecord:
     """A turn of a session; its id is made from session and number."""
-    return TurnRecord(
-        f"{session}-T{number}", session, number, user, assistant, 1_780_000_000_000 + number, "test"
-    )
+    return TurnRecord(f"{session}-T{number}", session, number, user, assistant, 1_780_000_000_000 + number, "test")
 
 
 def texts(found: Sequence[Recalled]) -> str:

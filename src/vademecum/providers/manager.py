@@ -299,6 +299,8 @@ class Manager:
         new = New(
             "turn", turn.id, turn.session, before=self._lane.told(turn.user), after=self._lane.told(turn.assistant),
             channel=turn.channel,
+            number=turn.number,
+            at=turn.at,
         )  # fmt: skip
         added = bool(new.before.strip() and new.after.strip()) and self._put(new)
         self.kick()

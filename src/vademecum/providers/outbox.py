@@ -62,7 +62,7 @@ class Lane:
     def turn(self, row: OutboxRow) -> TurnRecord | None:
         """The turn of a row as it is told; None when nothing is left of it."""
         if row.question is None or row.answer is None:
-            return self._record(row, row.before, row.after, 0, row.at)
+            return self._record(row, row.before, row.after, row.number, row.at)
         found = outbox.exchange(self.db, row.question, row.answer)
         if found is None:
             return None

@@ -15,7 +15,7 @@ from vademecum.store.connection import Database, Value
 
 RowKind = Literal["turn", "change", "compress", "switch", "end", "forget"]
 
-_COLUMNS = "n, kind, session, ref, question, answer, before, after, at, attempts, error, channel"
+_COLUMNS = "n, kind, session, ref, question, answer, before, after, at, attempts, error, channel, number"
 _LANE = "provider = :provider AND agent = :agent AND user = :user"
 
 
@@ -33,8 +33,9 @@ class OutboxRow:
     after: str
     at: int
     attempts: int
-    error: str
-    channel: str
+    error: str = ""
+    channel: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class New:
     before: str = ""
     after: str = ""
     channel: str = ""
+    number: int = 0
+    at: int | None = None
 
 
 def _lane(provider: str, actor: Actor) -> dict[str, Value]:
@@ -85,7 +88,7 @@ def add(db: Database, provider: str, actor: Actor, new: New, at: int) -> bool:
     with db.atomic():
         db.execute(
             "INSERT INTO outbox (provider, agent, user, kind, session, ref, question, answer, before, after, channel,"
-            " at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            " number, at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             (
                 provider,
                 actor.agent,
@@ -98,7 +101,8 @@ def add(db: Database, provider: str, actor: Actor, new: New, at: int) -> bool:
                 new.before,
                 new.after,
                 new.channel,
-                at,
+                new.number,
+                at if new.at is None else new.at,
                 at,
             ),
         )
@@ -184,7 +188,7 @@ def turns_before(db: Database, actor: Actor, session: str, message: int) -> list
         " HAVING q IS NOT NULL AND a IS NOT NULL AND sum(m.role = 'system') = 0 ORDER BY q",
         (session, actor.agent, actor.user, message),
     )
-    return [OutboxRow(0, "turn", session, row[0], row[1], row[2], "", "", row[3], 0, "", "") for row in rows]
+    return [OutboxRow(0, "turn", session, row[0], row[1], row[2], "", "", row[3], 0) for row in rows]
 
 
 def synced_to(db: Database, actor: Actor, session: str) -> int:
