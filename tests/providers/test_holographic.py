@@ -159,6 +159,18 @@ def test_contradict_finds_two_databases_of_one_project(memory: Holographic) -> N
         assert [(pair["older"]["fact_id"], pair["newer"]["fact_id"]) for pair in pairs] == [(one, other)]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Die Datenbank von Atlas ist Postgres.", "Die Datenbank von Atlas ist MySQL."),
+     ("The default branch of Atlas is main.", "The default branch of Atlas is trunk."),
+     ("Staging listens on port 8080.", "Staging listens on port 9090.")],
+)  # fmt: skip
+def test_contradict_finds_two_values_of_one_thing(memory: Holographic, one: str, other: str) -> None:
+    ids_ = [add(memory, one), add(memory, other)]
+    (pair,) = ask(memory, "contradict")["pairs"]
+    assert [pair["older"]["fact_id"], pair["newer"]["fact_id"]] == ids_
+
+
 def test_contradict_finds_a_denial_and_leaves_alone_what_goes_together(memory: Holographic) -> None:
     one = add(memory, "The nightly build runs on Jenkins.")
     other = add(memory, "The nightly build does not run on Jenkins.")

@@ -37,6 +37,8 @@ MOST_ENTITIES = 32
 _COMPARED = 1_000  # newest facts that are compared with one another for contradictions
 _ALIKE = 0.35  # from this likeness of content on two facts may be about the same thing
 _DAY_MS = 86_400_000
+_DESCRIBED, _VALUE = 4, 4  # least words of what has a value, its "is" among them; most words of the value
+_IS = frozenset("is are was = ist sind war est sont était es son era è sono zijn это".split())  # noqa: SIM905
 _WORD = re.compile(r"\w+")
 _AND = re.compile(r" (?:and|und|et|y|e|en|и|&) ")  # `Ana Torres and Ben Okafor` are two, and `Bank and Sons` may be one
 
@@ -262,7 +264,7 @@ class Engine:
             likeness = square[row, row + 1 :]
             for place in np.flatnonzero(likeness >= _ALIKE).tolist():
                 one, other = facts[row], facts[row + 1 + place]
-                if may_contradict(one.text, other.text):
+                if may_contradict(one.text, other.text) or another_value(one.text, other.text):
                     older, newer = sorted((one, other), key=lambda each: each.id)
                     found.append((older, newer, float(likeness[place])))
         return sorted(found, key=lambda pair: -pair[2])[:limit]
@@ -301,3 +303,11 @@ class Engine:
         if not self._half_life:
             return 1.0
         return 0.5 ** (max(0, self._clock() - fact.updated_at) / _DAY_MS / self._half_life)
+
+
+def another_value(one: str, other: str) -> bool:
+    """Whether both texts say of the same thing, in the same words, that it is this and that it is that."""
+    a, b = (re.findall(r"\w+|=", text.casefold()) for text in (one, other))
+    same = next((at for at, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(len(a), len(b)))
+    values = a[same:], b[same:]
+    return same >= _DESCRIBED and a[same - 1] in _IS and all(0 < len(value) <= _VALUE for value in values)
