@@ -67,10 +67,12 @@ def redact_stored(vm: Vademecum, by: Origin) -> list[Found]:
     Other processes may go on; the database is written anew and locked meanwhile. Raises StorageError, LockedError.
     """
     found = [*_in_files(vm, by), *_in_database(vm, change=True)]
+    from vademecum.bank.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex
 
     with vm.db.atomic():
         reindex(vm.db)
+        index_facts(vm.db)
     if not scrub.compact(vm.db):
         why = "an old page may still hold it: another process keeps the database open; run it again when that has ended"
         found = [replace(one, kept=why) if not one.line and not one.kept else one for one in found]
@@ -252,7 +254,7 @@ def _in_database(vm: Vademecum, *, change: bool) -> Iterator[Found]:
 
 
 def _clean_cell(vm: Vademecum, table: str, column: str, text: str, kinds: list[str]) -> str:
-    if column in ("origin", "outside"):
+    if column in ("origin", "outside", "stated"):
         origin = Origin.parse(text)
         clean = vm.redactor.origin(origin)
         kinds += ["address"] if clean != origin else []

@@ -24,7 +24,7 @@ from vademecum.store import Database, facts, glance
 from vademecum.store.facts import FactRow, Only
 
 if TYPE_CHECKING:
-    from vademecum.bank.markdown import Exported, Imported
+    from vademecum.bank.exchange import Exported, Imported
     from vademecum.bank.recall import What
     from vademecum.bank.types import Recall
     from vademecum.gate.door import Gate
@@ -85,7 +85,7 @@ class Bank:
 
         Raises UsageError, BlockedError, RefusedError, LockedError, StorageError; nothing is written then.
         """
-        draft = self._draft(
+        draft = self.draft(
             text,
             kind=kind,
             origin=origin,
@@ -123,7 +123,7 @@ class Bank:
         again changes nothing. Raises NotFoundError, ConflictError when it is closed already, and what `retain` raises.
         """
         old = self._find(old_id)
-        draft = self._draft(
+        draft = self.draft(
             text,
             op="correct",
             kind=kind or old.kind,
@@ -156,7 +156,7 @@ class Bank:
         old = self._find(id)
         self._check_at_once(by, "edit a fact")
         fact = self.ledger.reader.fact(old)
-        draft = self._draft(
+        draft = self.draft(
             text,
             kind=kind or old.kind,
             origin=by,
@@ -328,14 +328,14 @@ class Bank:
         return tuple(copies)
 
     def export(self, folder: Path) -> Exported:
-        """Write every fact that the actor may see into Markdown files of `folder`; see `vademecum.bank.markdown`."""
-        from vademecum.bank.markdown import export
+        """Write every fact that the actor may see into Markdown files of `folder`; see `vademecum.bank.exchange`."""
+        from vademecum.bank.exchange import export
 
         return export(self, folder)
 
     def import_(self, folder: Path, *, by: Origin, dry_run: bool = False) -> Imported:
-        """Read such files back: new facts are retained, edited ones edited; see `vademecum.bank.markdown`."""
-        from vademecum.bank.markdown import import_
+        """Read such files back: new facts are retained, edited ones edited; see `vademecum.bank.exchange`."""
+        from vademecum.bank.exchange import import_
 
         return import_(self, folder, by=by, dry_run=dry_run)
 
@@ -365,7 +365,7 @@ class Bank:
                 "Correct it instead: a person is asked then.",
             )
 
-    def _draft(
+    def draft(
         self,
         text: str,
         *,

@@ -10,19 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from vademecum.bank.asking import Asking, candidate_of
 from vademecum.bank.changes import Change, Fields, full_of, state_of
-from vademecum.bank.drafts import Draft, dumped, evidence_key, loaded
+from vademecum.bank.drafts import Draft, evidence_key
 from vademecum.bank.kin import kin_of
 from vademecum.bank.rows import Reader, words_of
-from vademecum.bank.scopes import Scopes
+from vademecum.bank.scopes import SHARED, Scopes
 from vademecum.bank.types import Evidence, Fact, Retained
 from vademecum.clock import Clock
 from vademecum.config import BankConfig
 from vademecum.errors import ConflictError, NotFoundError, RefusedError
-from vademecum.gate.candidate import Act, Action, Candidate, Effect, Staged
-from vademecum.gate.keys import key_of as proposal_key
+from vademecum.gate.candidate import Act, Effect, Staged
 from vademecum.gate.proposals import sha256_of
 from vademecum.gate.trust import CLASSES, Trust
 from vademecum.ids import new_id
@@ -55,6 +55,7 @@ class Ledger:
         self.gate = gate
         self.clock = clock
         self._config = config
+        self._asking = Asking(db, gate, clock)
         self.reader = Reader(db, local_tools)
 
     def scopes(self, actor: Actor | None = None) -> Scopes:
@@ -90,7 +91,7 @@ class Ledger:
         same, known = self._same(there, words, draft)
         if known:
             return self._known(same)
-        if same is None and act is None and (waiting := self._waiting(draft, "add")):
+        if same is None and act is None and (waiting := self._asking.waiting(draft, "add")):
             return waiting
         target = same.id if same else id_
         added = tuple((target, evidence_key(one), True) for one in self._fresh(same, draft))
@@ -101,9 +102,9 @@ class Ledger:
                 return Effect("", full, change.dump(), state_of(same), state_of(same))
             return Effect("", full, change.dump(), "", self._state_of_new(draft.reading(full)))
 
-        told = self._admit(self._candidate(draft, "add", target, effect), unattended, propose and same is None, act)
+        told = self._asking.admit(candidate_of(draft, "add", target, effect), unattended, propose and same is None, act)
         if isinstance(told, Staged):
-            return self._staged(told, draft)
+            return self._asking.staged(told, draft)
         full, note = told
         draft = draft.reading(full)
         if same is not None:
@@ -239,6 +240,29 @@ class Ledger:
                 facts.link(self.db, kind, *sorted((n, other.n)))
         return tuple(one.id for one in near), tuple(one.id for one in contradicts)
 
+    def restore(self, draft: Draft, fact: Fact) -> Retained:
+        """Write a statement with the id, the counts and the end that `fact` has; see `exchange`."""
+
+        def write() -> Retained:
+            done = self._keep(
+                draft, False, draft.scope in SHARED and not self._at_once(draft.origin, draft.actor), None, fact.id
+            )
+            if done.outcome != "new" or done.fact is None:
+                return done
+            values = {"uses": fact.uses, "used_at": fact.used_at, "confirmations": fact.confirmations}
+            facts.set_fields(self.db, done.fact.n, {**values, "superseded_by": fact.superseded_by})
+            return replace(done, fact=self.reader.fact(facts.by_numbers(self.db, [done.fact.n])[0]))
+
+        return self._guarded(write)
+
+    def relink(self, superseded: Mapping[str, str]) -> None:
+        """Link facts that were written back with those that took their place, both by id."""
+        with self.db.atomic():
+            for old, new in superseded.items():
+                rows = [facts.by_id(self.db, id_, None) for id_ in (new, old)] if new else []
+                if len(rows) == 2 and rows[0] is not None and rows[1] is not None:
+                    facts.link(self.db, "supersedes", rows[0].n, rows[1].n)
+
     # A change of a fact that is there
 
     def correct(self, draft: Draft, *, unattended: bool = False, act: Act | None = None, id_: str = "") -> Retained:
@@ -255,7 +279,7 @@ class Ledger:
             return self._keep(replace(draft, op="new"), unattended, False, act, id_)
         if old.valid_to is not None:
             raise _closed(old)
-        if act is None and (waiting := self._waiting(draft, "replace")):
+        if act is None and (waiting := self._asking.waiting(draft, "replace")):
             return waiting
         target, at = same.id if same else id_, draft.at or self.clock()
         ends: Fields = {"valid_to": [None, at], "superseded_by": [None, target]}
@@ -269,10 +293,10 @@ class Ledger:
             state = state_of(same) if same else self._state_of_new(draft.reading(full))
             return Effect(full_of(old), full, change.dump(), state_of(old), state)
 
-        candidate = self._candidate(draft, "replace", target, effect, before=full_of(old))
-        told = self._admit(candidate, unattended, not self._at_once(draft.origin, draft.actor), act)
+        candidate = candidate_of(draft, "replace", target, effect, before=full_of(old))
+        told = self._asking.admit(candidate, unattended, not self._at_once(draft.origin, draft.actor), act)
         if isinstance(told, Staged):
-            return self._staged(told, draft, self.reader.fact(old))
+            return self._asking.staged(told, draft, self.reader.fact(old))
         draft = draft.reading(told[0])
         facts.set_fields(self.db, old.n, {"valid_to": at, "superseded_by": target})
         if same is not None:
@@ -302,7 +326,7 @@ class Ledger:
         at = draft.at or self.clock()
         if old.valid_to is not None and old.valid_to <= at:
             return Retained("closed", self.reader.fact(old), message=f"The fact {old.id} was closed already.")
-        if act is None and (waiting := self._waiting(draft, "remove")):
+        if act is None and (waiting := self._asking.waiting(draft, "remove")):
             return waiting
         change = Change({old.id: {"valid_to": [old.valid_to, at]}})
         full = full_of(old)
@@ -310,10 +334,10 @@ class Ledger:
         def effect(_: str) -> Effect:
             return Effect(full, "", change.dump(), state_of(old), state_of(old, valid_to=at))
 
-        candidate = self._candidate(replace(draft, text="", detail={}), "remove", old.id, effect, before=full)
-        told = self._admit(candidate, unattended, not self._at_once(draft.origin, draft.actor), act)
+        candidate = candidate_of(replace(draft, text="", detail={}), "remove", old.id, effect, before=full)
+        told = self._asking.admit(candidate, unattended, not self._at_once(draft.origin, draft.actor), act)
         if isinstance(told, Staged):
-            return self._staged(told, draft, self.reader.fact(old))
+            return self._asking.staged(told, draft, self.reader.fact(old))
         facts.set_fields(self.db, old.n, {"valid_to": at})
         closed = self.reader.fact(old._replace(valid_to=at))
         return Retained("closed", closed, message=f"The fact {old.id} is closed, and kept. {told[1]}".strip())
@@ -345,9 +369,11 @@ class Ledger:
             after = state_of(old, text=now.text, detail=detail, **{name: two[1] for name, two in fields.items()})
             return Effect(full_of(old), full, change.dump(), state_of(old), after)
 
-        told = self._admit(self._candidate(draft, "replace", old.id, effect, before=full_of(old)), False, False, act)
+        told = self._asking.admit(
+            candidate_of(draft, "replace", old.id, effect, before=full_of(old)), False, False, act
+        )
         if isinstance(told, Staged):
-            return self._staged(told, replace(draft, old=old.id, op="correct"), self.reader.fact(old))
+            return self._asking.staged(told, replace(draft, old=old.id, op="correct"), self.reader.fact(old))
         draft = draft.reading(told[0])
         self.reword(old, draft)
         if changed:
@@ -411,54 +437,6 @@ class Ledger:
 
     def _at_once(self, origin: Origin, actor: Actor) -> bool:
         return self.reader.trust(str(origin), actor.agent, actor.user) in AT_ONCE
-
-    def _candidate(self, draft: Draft, action: Action, target: str, effect: Any, *, before: str = "") -> Candidate:
-        reason = f"{draft.kind}, for this {draft.scope}" + (f", said by {draft.speaker}" if draft.speaker else "")
-        return Candidate(
-            tier="facts",
-            action=action,
-            target=target,
-            text="" if action == "remove" else draft.full,
-            origin=draft.origin,
-            actor=draft.actor,
-            before=before,
-            session=draft.session,
-            reason=reason,
-            effect=effect,
-        )
-
-    def _admit(
-        self, candidate: Candidate, unattended: bool, propose: bool, act: Act | None
-    ) -> Staged | tuple[str, str]:
-        """The gate's answer: the text to write and what its author must be told, or that it waits."""
-        if act is not None:
-            return candidate.text, self.gate.intend(candidate, act)
-        decision = self.gate.admit(replace(candidate, unattended=unattended, propose=propose))
-        return decision if isinstance(decision, Staged) else (decision.text, decision.note)
-
-    def _staged(self, staged: Staged, draft: Draft, fact: Fact | None = None) -> Retained:
-        facts.put_draft(self.db, staged.proposal.id, dumped(draft))
-        note = f"This waits for a person's approval. Nothing was written yet; do not repeat it. {staged.note}".strip()
-        return Retained("staged", fact, proposal=staged.proposal.id, message=note)
-
-    def _waiting(self, draft: Draft, action: Literal["add", "replace", "remove"]) -> Retained | None:
-        """What says the same and waits for a person already, with the new evidence put beside it."""
-        candidate = self._candidate(draft, action, draft.old or "", None)
-        if action == "remove":
-            return None  # bound to its target: the gate knows an equal one
-        found = facts.waiting(
-            self.db, draft.actor.agent, draft.actor.user, action, proposal_key(candidate), self.clock()
-        )
-        for proposal, kept in found:
-            other = loaded(kept)
-            if other.old != draft.old or other.scope != draft.scope or other.full != draft.full:
-                continue
-            keys = {evidence_key(one) for one in other.evidence}
-            more = tuple(one for one in draft.evidence if evidence_key(one) not in keys)
-            if more:
-                facts.set_draft(self.db, proposal, dumped(replace(other, evidence=(*other.evidence, *more))))
-            return Retained("staged", None, proposal=proposal, message="This waits for a person already.")
-        return None
 
 
 def _closed(row: FactRow) -> ConflictError:

@@ -334,7 +334,7 @@ def set_draft(db: Database, proposal: str, draft: str) -> None:
     db.execute("UPDATE fact_drafts SET draft = ? WHERE proposal = ?", (draft, proposal))
 
 
-def waiting(db: Database, agent: str, user: str, action: str, key: str, now: int) -> list[tuple[str, str]]:
+def waiting(db: Database, agent: str, user: str, *, action: str, key: str, now: int) -> list[tuple[str, str]]:
     """Proposals of facts that wait, with that key (see `gate.keys`), each with its draft."""
     rows = db.all(
         "SELECT p.id, d.draft FROM proposals p JOIN fact_drafts d ON d.proposal = p.id WHERE p.agent = ? AND p.user = ?"

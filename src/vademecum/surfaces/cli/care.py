@@ -108,13 +108,14 @@ def _latest(folder: Path) -> Path:
 )
 @click.pass_obj
 def reindex(app: App, vectors: str) -> None:
-    """Build what is derived again: the search index of all sessions, and the vectors of facts and messages.
+    """Build what is derived again: the search indexes of sessions and facts, and the vectors of both.
 
     The old vectors serve until each is replaced; it may be stopped at any time and goes on in the background.
     """
+    from vademecum.bank.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex as build
 
-    count = build(app.vm.db)
+    count = build(app.vm.db) + index_facts(app.vm.db)
     lines = [f"{app.style.good('✓')} The index was built again from {plural(count, 'text')}."]
     embedded = None if vectors == "none" else _embed(app, anew=vectors == "all")
     if embedded is not None:
