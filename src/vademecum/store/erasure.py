@@ -23,6 +23,7 @@ _HOLDERS = (
     ("proposals", "findings"),
     ("imported", "detail"),
     ("heartbeats", "detail"),
+    ("vector_spaces", "fault"),
     ("outbox", "error"),
     ("provider_health", "error"),
     ("manifests", "entries"),

@@ -13,8 +13,18 @@ from dataclasses import dataclass
 from vademecum.store.connection import Database, Value
 
 _PAGE = 500
-_LEFT_OUT = ("sqlite_", "message_text", "message_words", "fact_text", "fact_words", "audit", "migrations")
-"""Tables of SQLite, the full-text index (derived), the audit log (a row holds hashes)."""
+_LEFT_OUT = (
+    "sqlite_",
+    "message_text",
+    "message_words",
+    "fact_text",
+    "fact_words",
+    "audit",
+    "migrations",
+    "vectors",
+    "vector_due",
+)
+"""Tables of SQLite, the full-text index and vectors (derived), the audit log (a row holds hashes)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ _SOURCES: dict[OwnerKind, _Source] = {
 """In the order in which they are embedded. The triggers of the tables say the same as `wanted`."""
 
 
+KINDS = tuple(_SOURCES)
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """A row of `vector_spaces`. Times in UTC ms; `dimensions` is 0 until the first vector of an endpoint's model."""
@@ -105,18 +108,17 @@ def claim(db: Database, name: str, *, spec: str, dimensions: int, now: int) -> S
 
     Vectors of other spaces stay and go on serving. About 0.2 s for 100,000 texts when the target changes.
     """
+    before = target(db)
+    if before is not None and before.name == name:  # the usual case needs no writer's lock
+        return before
     with db.atomic():
-        before = target(db)
-        if before is None or before.name != name:
-            db.execute("UPDATE vector_spaces SET target = 0")
-            db.execute(
-                "INSERT INTO vector_spaces (name, spec, dimensions, target, created_at) VALUES (?, ?, ?, 1, ?)"
-                " ON CONFLICT (name) DO UPDATE SET target = 1, spec = excluded.spec, complete_at = NULL, fault = ''",
-                (name, spec, dimensions, now),
-            )
-            _fill_due(
-                db, "AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.kind = ? AND v.ref = t.{ref} AND v.space = ?)"
-            )
+        db.execute("UPDATE vector_spaces SET target = 0")
+        db.execute(
+            "INSERT INTO vector_spaces (name, spec, dimensions, target, created_at) VALUES (?, ?, ?, 1, ?)"
+            " ON CONFLICT (name) DO UPDATE SET target = 1, spec = excluded.spec, complete_at = NULL, fault = ''",
+            (name, spec, dimensions, now),
+        )
+        _fill_due(db, "AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.kind = ? AND v.ref = t.{ref} AND v.space = ?)")
         found = target(db)
     assert found is not None  # it was just written
     return found
