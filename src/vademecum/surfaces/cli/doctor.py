@@ -163,6 +163,27 @@ def _jobs(app: App) -> Iterator[Finding]:
         yield Finding("jobs", "warn", f"{failure.kind} {failure.key} failed: {failure.error}")
 
 
+def _bank(app: App) -> Iterator[Finding]:
+    from vademecum.store.counts import read_fact_counts
+
+    vm = app.vm
+    if vm.config.memory.provider != "bank":
+        yield Finding("bank", "ok", "The bank of facts is not in use (memory.provider).")
+        return
+    counts = read_fact_counts(vm.db, vm.actor.agent, vm.actor.user)
+    if counts.kinds:
+        kinds = ", ".join(plural(count, kind) for kind, count in counts.kinds.items())
+        said = f"{kinds}; the last one learnt {ago(counts.learnt_at, vm.clock())}."
+    else:
+        said = "No facts yet; they are found in conversations as these go on."
+    yield Finding("bank", "ok", said)
+    if counts.waiting:
+        yield Finding("bank", "ok", f"{plural(counts.waiting, 'fact')} waiting for you.", "vademecum review list")
+    if counts.behind and vm.config.memory.retain != "off":
+        said = f"Not looked through for facts yet: {plural(counts.behind, 'conversation')}."
+        yield Finding("bank", "ok", said, "A running chat, mcp or serve does it; at once: vademecum retain --all")
+
+
 def _vectors(app: App) -> Iterator[Finding]:
     from vademecum.agent.embedding import vector_state
     from vademecum.models.embedder import LOCAL
@@ -300,6 +321,7 @@ CHECKS: dict[str, Check] = {
     "memory": _agents,
     "database": _database,
     "jobs": _jobs,
+    "bank": _bank,
     "vectors": _vectors,
     "locks": _locks,
     "files": _leftovers,

@@ -68,6 +68,7 @@ def render(status: StatusData, nonce: str) -> str:
         agents="\n".join(_agent(agent, f"agents.{n}") for n, agent in enumerate(status["agents"])),
         sessions=_int(status["sessions"]),
         messages=_int(status["messages"]),
+        facts=_int(status["facts"]),
         pending=_int(status["pending"]),
         pending_hidden="" if status["pending"] else " hidden",
         due=_int(status["jobs"]["due"]),
@@ -97,6 +98,7 @@ def _agent(agent: StatusData, path: str) -> str:
         stores = "\n".join(_store(store, f"{path}.stores.{n}", name) for n, store in enumerate(agent["stores"]))
         body = (
             f'{stores}\n<p class="facts">{_count(agent["notes"], f"{path}.notes", "note notes")}, '
+            f"{_count(agent['facts'], f'{path}.facts', 'fact facts')}, "
             f"{_count(agent['sessions'], f'{path}.sessions', 'session sessions')}, "
             f"{_count(agent['pending'], f'{path}.pending')} waiting for you</p>"
         )

@@ -75,12 +75,15 @@ class Status:
             "tokens": counts.tokens,
             "jobs": {state: counts.jobs.get(state, 0) for state in ("due", "leased", "failed")},
             "vectors": {"waiting": counts.vectors_due},
+            "facts": counts.facts,
+            "learnt_at": None if not counts.learnt_at else iso(counts.learnt_at),
             "hooks": hooks,
             "shape": _shape(agents, hooks),
         }
 
     def _agent(self, name: str, counts: AgentCounts) -> StatusData:
         shown: StatusData = {"name": name, "sessions": counts.sessions, "pending": counts.pending, "fault": ""}
+        shown["facts"] = counts.facts
         try:
             vm = (
                 self._vm if self._vm.actor.agent == name and self._vm.actor.user == OWNER else self._vm.as_(name, OWNER)
