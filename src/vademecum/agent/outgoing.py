@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from vademecum.sessions.types import Message
 
 
+def is_told(vm: Vademecum) -> bool:
+    """True when there is a memory that has to be told; the built-in bank reads what was said itself."""
+    return vm.config.memory.provider not in ("", "bank")
+
+
 def _add(vm: Vademecum, new: New, actor: Actor | None = None) -> None:
-    provider = vm.config.memory.provider
-    if provider:
-        outbox.add(vm.db, provider, actor or vm.actor, new, vm.clock())
+    if is_told(vm):
+        outbox.add(vm.db, vm.config.memory.provider, actor or vm.actor, new, vm.clock())
 
 
 def tell_turn(vm: Vademecum, session: str, turn: str, question: int, answer: int, channel: str = "") -> None:
@@ -39,7 +43,7 @@ def tell_recorded(vm: Vademecum, session: str, *, over: bool) -> int:
     An exchange is finished by the user's next words, or when the answer is `over`. What was told once is not told
     again; turns of our own are told when they are answered.
     """
-    if not vm.config.memory.provider:
+    if not is_told(vm):
         return 0
     told = 0
     with vm.db.atomic():

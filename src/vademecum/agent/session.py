@@ -204,7 +204,7 @@ class Session:
     def assistant(self, text: str) -> int | None:
         """Record what the assistant answered, and queue a review when one is due."""
         message = self.record("assistant", text, Origin.assistant())
-        if self.vm.config.memory.provider and not self.incognito:
+        if self.vm.config.memory.provider not in ("", "bank") and not self.incognito:
             from vademecum.agent.outgoing import tell_recorded
 
             if tell_recorded(self.vm, self.id, over=True):

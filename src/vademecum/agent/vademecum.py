@@ -216,7 +216,7 @@ class Vademecum:
 
         ledger = EntryLedger(self._shared.db_beside_files)
         memory = CoreMemory(self.folder, self.actor, self.config.memory, self.gate, ledger, clock=self.clock)
-        if self.config.memory.provider:
+        if self.config.memory.provider not in ("", "bank"):
             from vademecum.agent.outgoing import tell_change
 
             memory.listener = partial(tell_change, self)

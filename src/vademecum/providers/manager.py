@@ -20,6 +20,7 @@ from typing import Any
 from vademecum.clock import Clock
 from vademecum.config import Config
 from vademecum.errors import ProviderError, RefusedError, VademecumError
+from vademecum.files import locked
 from vademecum.gate.candidate import Finding
 from vademecum.gate.redactor import Redactor
 from vademecum.gate.selector import Selector
@@ -332,7 +333,7 @@ class Manager:
 
     def kick(self) -> None:
         """Deliver what waits, in the background."""
-        if not self._closed:
+        if not self._closed and not self._own:
             self._delivery.kick()
 
     def deliver(
@@ -387,7 +388,7 @@ class Manager:
                 return lambda provider: provider.forget(selector)
 
     def forget(self, selector: Selector) -> Forgotten:
-        """Have the provider erase what `selector` names, and drop what of it still waits. At most 60 s.
+        """Have the provider erase what `selector` names, and drop what of it still waits. At most a minute or two.
 
         Raises ProviderError when it could not be asked; a session or a user is then erased as soon as it can be.
         """
@@ -397,11 +398,12 @@ class Manager:
                 outbox.forget(self._host.db, self.name, self._host.actor, [selector.value])
             self._put(New("forget", key, selector.value, before=selector.kind, after=selector.value))
         self.provider()
-        call = self._calls.start(lambda: self.ready().forget(selector))
-        call.wait(SYNC_SECONDS)
-        done = answered(Forgotten, call.result())
-        if lasting:
-            outbox.drop(self._host.db, self.name, self._host.actor, "forget", key)
+        with locked(self._lane.lock, seconds=SYNC_SECONDS):  # what is on its way must not arrive after it
+            call = self._calls.start(lambda: self.ready().forget(selector))
+            call.wait(SYNC_SECONDS)
+            done = answered(Forgotten, call.result())
+            if lasting:
+                outbox.drop(self._host.db, self.name, self._host.actor, "forget", key)
         return done
 
     # --- state and end

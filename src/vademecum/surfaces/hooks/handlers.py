@@ -213,6 +213,15 @@ def _checkpoint(call: Call, session: SessionInfo) -> None:
 
         review_due(call.vm, session.id, tool_calls)
     _retain(call, session)
+    _tell(call)
+
+
+def _tell(call: Call) -> None:
+    """Put what was said and answered into the outbox of an external memory; whoever runs longer delivers it."""
+    if call.vm.config.memory.provider not in ("", "bank"):
+        from vademecum.agent.outgoing import tell_recorded
+
+        tell_recorded(call.vm, (call.recorder.session or call.recorder.open(reopen=False)).id, over=True)
 
 
 def _retain(call: Call, session: SessionInfo) -> None:
@@ -234,3 +243,8 @@ def _end(call: Call) -> None:
         history.end(session.id, reason)
         enqueue_review(call.vm, session.id, reason)
         _retain(call, session)
+        _tell(call)
+        if call.vm.config.memory.provider not in ("", "bank"):
+            from vademecum.agent.outgoing import tell_end
+
+            tell_end(call.vm, session.id)
