@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from contract_suite import Case, ProviderContract, Ticking, turn
 
+import vademecum
 from vademecum.errors import ProviderError
 from vademecum.gate.selector import Selector
-from vademecum.model import Actor
+from vademecum.model import Actor, Origin
 from vademecum.providers.contract import Context, MemoryChange
 from vademecum.providers.holographic import Holographic, phases
 from vademecum.store.holographic import FactStore
@@ -344,6 +345,28 @@ def test_a_question_finds_facts_by_the_name_in_it_alone(memory: Holographic) -> 
 def test_other_scripts_are_found_too(memory: Holographic) -> None:
     add(memory, "测试数据库在端口5433上。")
     assert "5433" in memory.prefetch("数据库在哪个端口？")[0].text
+
+
+# --- through vademecum
+
+
+def test_it_is_stored_recalled_and_forgotten_through_vademecum(tmp_path: Path) -> None:
+    config = {"memory.provider": "holographic", "memory.recall_seconds": 20}
+    with vademecum.open(tmp_path / "home", config=config) as vm:
+        with vm.session(key="one") as s, s.turn("I prefer green tea without sugar.") as t:
+            t.answer("Noted.")
+        vm.manager.deliver(wait=20)
+        with vm.session(key="two") as other, other.turn("Which tea do I prefer?") as t:
+            assert "green tea" in t.context
+            called = t.call("fact_store", {"action": "search", "query": "tea"})
+            assert "green tea" in str(called)
+            t.answer("Green tea.")
+        vm.forget(f"session:{s.id}", by=Origin.person())
+        with vm.session(key="three") as last, last.turn("Which kind of tea do I prefer?") as t:
+            assert "green tea" not in t.context
+            t.answer("I do not know.")
+    held = b"".join(path.read_bytes() for path in (tmp_path / "home" / "providers").rglob("*") if path.is_file())
+    assert b"without sugar" not in held
 
 
 # --- processes and files
