@@ -10,6 +10,7 @@ import pytest
 
 import vademecum
 from servers.claude import START, Client, Transcript
+from vademecum.agent.turn import INTERRUPTED
 from vademecum.agent.vademecum import Vademecum
 from vademecum.clients.import_claude_code import import_claude_code
 from vademecum.errors import NotFoundError
@@ -78,14 +79,15 @@ def test_a_conversation_comes_in_as_it_was_said(vm: Vademecum, projects: Path) -
 
     session = vm.history.recent()[0]
     messages = vm.history.messages(session.id)
-    assert (report.sessions, report.messages, report.problems) == (1, 3, ())
+    assert (report.sessions, report.messages, report.problems) == (1, 4, ())
     assert [message.content for message in messages] == [
         "What is in the zanzibar module?",
+        INTERRUPTED,
         "A page.\n[image]",
         "The rollout.",
     ]
-    assert messages[1].origin == Origin.tool("WebFetch", "https://example.org/z", digest_of("A page.\n[image]"))
-    heard = [(part.kind, part.name, part.item) for part in messages[2].origin.parts]
+    assert messages[2].origin == Origin.tool("WebFetch", "https://example.org/z", digest_of("A page.\n[image]"))
+    heard = [(part.kind, part.name, part.item) for part in messages[3].origin.parts]
     assert heard[0] == ("assistant", "", "")
     assert heard[-1] == ("tool", "WebFetch", "https://example.org/z")  # said after the page
     assert "task-notification" in {name for _, name, _ in heard}
@@ -204,7 +206,10 @@ def test_a_queued_prompt_is_the_users_and_a_queued_notice_is_not(vm: Vademecum, 
     import_claude_code(vm, projects)
 
     messages = vm.history.messages(vm.history.recent()[0].id)
-    assert [(message.role, message.content) for message in messages] == [("user", "and the tests")]
+    assert [(message.role, message.content) for message in messages] == [
+        ("user", "and the tests"),
+        ("system", INTERRUPTED),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 import vademecum
 from servers.claude import Client
+from vademecum.agent.turn import INTERRUPTED
 from vademecum.agent.vademecum import Vademecum
 from vademecum.gate.trust import digest_of
 from vademecum.model import Origin
@@ -111,11 +112,12 @@ def test_turns_are_recorded_once_and_in_order(vm: Vademecum, client: Client) -> 
     assert said(vm, client) == [
         ("user", "Where is the parser?"),
         ("assistant", "In src/parser.py."),
+        ("system", INTERRUPTED),
         ("user", "Fix it"),
         ("tool", "12: bug"),
         ("assistant", "Done."),
     ]
-    tool = vm.history.messages(vm.history.recent()[0].id)[3]
+    tool = vm.history.messages(vm.history.recent()[0].id)[4]
     assert tool.tool == "Bash"
     assert tool.calls == ({"name": "Bash", "args": {"command": "grep -n bug src/parser.py"}},)
     assert tool.origin.parts[0] == Origin.tool("Bash", digest=digest_of("12: bug"))

@@ -84,7 +84,7 @@ def exchanges(rows: Sequence[Row], *, interrupted: str, over: bool, hidden: Coll
     """
     groups: list[list[Row]] = []
     for row in rows:
-        if not groups or _begins(groups[-1], row):
+        if not groups or _begins(groups[-1], row, interrupted):
             groups.append([])
         groups[-1].append(row)
     found: list[Exchange] = []
@@ -97,14 +97,14 @@ def exchanges(rows: Sequence[Row], *, interrupted: str, over: bool, hidden: Coll
     return found
 
 
-def _begins(group: Sequence[Row], row: Row) -> bool:
+def _begins(group: Sequence[Row], row: Row, mark: str) -> bool:
     """Whether `row` is the first of another exchange than `group`."""
     turn = next((one.turn for one in group if one.turn is not None), None)
     if row.turn is not None:
         return row.turn != turn
     if row.role != "user":
         return False
-    return turn is not None or any(one.role == "assistant" for one in group)
+    return turn is not None or any(one.role == "assistant" or one.content == mark for one in group)
 
 
 def _state(group: Sequence[Row], mark: str) -> State:

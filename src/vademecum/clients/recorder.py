@@ -237,9 +237,11 @@ class Recorder:
             return 0
         from vademecum.agent.taint import Trail, outside_of, rules, taint
 
-        if all(one.role == "heard" for one in fresh) and not self._begun(state):  # no session for what nobody said
+        silent = all(one.role in ("heard", "interrupted") for one in fresh)
+        if silent and not self._begun(state):  # no session for what nobody said
             before = Origin.parse(state.heard) if state.heard else None
-            parts = [part for one in fresh for part in rules(self.vm).outside(_origin(one))]
+            heard = [one for one in fresh if one.role == "heard"]
+            parts = [part for one in heard for part in rules(self.vm).outside(_origin(one))]
             after = joined_outside(before, [self.vm.redactor.origin(part) for part in parts])
             state.heard = str(after or "")
             return 0
@@ -287,6 +289,10 @@ class Recorder:
             case "heard":
                 trail.of(_origin(said))
                 return None
+            case "interrupted":
+                from vademecum.agent.turn import INTERRUPTED  # seldom
+
+                return NewMessage("system", INTERRUPTED, Origin.assistant(), time=time, source=said.source)
             case "user":
                 origin = Origin.user(self.vm.actor.user)
             case "assistant":

@@ -74,6 +74,9 @@ _SHOWN = frozenset({"text", "image", "document", "tool_result", "tool_reference"
 _INTERRUPTED = "[Request interrupted by user"
 
 
+Speaker = Literal["user", "assistant", "interrupted"]
+
+
 class UnreadableLine(ValueError):
     """A line that is not what a transcript holds."""
 
@@ -82,9 +85,10 @@ class Said(msgspec.Struct, frozen=True):
     """One message: `source` is the line's uuid (with the block's number for results), `time` UTC ms or None.
 
     `heard` is no message: text that entered the context from `tool` (`place`: its address) and is not kept.
+    `interrupted`: the user broke off the exchange before it.
     """
 
-    role: Literal["user", "assistant", "tool", "heard"]
+    role: Literal["user", "assistant", "tool", "heard", "interrupted"]
     text: str
     source: str
     time: int | None
@@ -193,7 +197,9 @@ class Parser:
             if _OUTPUT.search(text):
                 break
         text = "\n".join(filter(None, words))
-        if text and not text.startswith(_INTERRUPTED):
+        if text.startswith(_INTERRUPTED):
+            said.insert(0, self._said("interrupted", "", raw, line))
+        elif text:
             said.insert(0, self._said("user", text, raw, line))
         return Entry(tuple(said))
 
@@ -244,7 +250,7 @@ class Parser:
                 said.append(_heard(tag))
         return [one for number, one in enumerate(said) if one not in said[:number]]
 
-    def _said(self, role: Literal["user", "assistant"], text: str, raw: bytes, line: dict[str, Any]) -> Said:
+    def _said(self, role: Speaker, text: str, raw: bytes, line: dict[str, Any]) -> Said:
         return Said(role, text, _uuid(raw, line), _time(line), prompt=_text(line.get("promptId")))
 
 
