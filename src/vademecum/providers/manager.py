@@ -102,7 +102,7 @@ class Manager:
             Breaker(host.db, Part(self.name, host.actor.agent, part), host.clock) for part in ("recall", "outbox")
         )
         self._calls = Calls(self.name, self._ended)
-        self._recall = Recaller(self.name, self.budget, self._calls, self._breaker, self.ready, self._ended)
+        self._recall = Recaller(self._calls, self._breaker, budget=self.budget, ready=self.ready, ended=self._ended)
         self._given = Given()
         self._lock = threading.Lock()
         self._opening = threading.Lock()

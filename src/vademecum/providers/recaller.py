@@ -34,14 +34,14 @@ class Recaller:
 
     def __init__(
         self,
-        name: str,
-        budget: float,
         calls: Calls,
         breaker: Breaker,
+        *,
+        budget: float,
         ready: Callable[[], Provider],
         ended: Callable[[ProviderError | None], None],
     ) -> None:
-        self._name, self._budget, self._calls, self._breaker = name, budget, calls, breaker
+        self._calls, self._breaker, self._budget = calls, breaker, budget
         self._ready, self._ended = ready, ended
         self._lock = threading.Lock()
         self._waiting: OrderedDict[str, list[Call[Answer]]] = OrderedDict()
