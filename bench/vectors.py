@@ -48,15 +48,25 @@ def memory_mb(field: str = "VmRSS") -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
-def milliseconds(run: Callable[[], object]) -> float:
-    start = time.perf_counter()
+Taken = tuple[float, float]
+"""Milliseconds by the clock on the wall, and of the processor: on a busy machine only the second says much."""
+
+
+def taken(run: Callable[[], object]) -> Taken:
+    wall, processor = time.perf_counter(), time.process_time()
     run()
-    return (time.perf_counter() - start) * 1000
+    return (time.perf_counter() - wall) * 1000, (time.process_time() - processor) * 1000
 
 
-def spread(times: Sequence[float]) -> str:
-    ordered = sorted(times)
-    return f"p50 {statistics.median(ordered):8.2f}   p95 {ordered[int(len(ordered) * 0.95) - 1]:8.2f} ms"
+def row(name: str, times: Sequence[Taken], share: float = 1) -> None:
+    """Medians and 95th percentiles of both; `share`: a part of each."""
+    walls, processors = (sorted(time * share for time in column) for column in zip(*times, strict=True))
+    shown = [f"{statistics.median(one):9.2f} {one[int(len(one) * 0.95) - 1]:9.2f}" for one in (walls, processors)]
+    print(f"{name:<34} {'  '.join(shown)} ms")
+
+
+def memory_row(before: float) -> None:
+    print(f"{'memory of the process':<34} {memory_mb():9.0f} MB ({before:.0f} before)")
 
 
 def fill(db: Database, count: int, base: np.ndarray, rng: np.random.Generator) -> None:
@@ -84,8 +94,8 @@ def measure(count: int, base: np.ndarray, queries: np.ndarray, before: float) ->
         fill(db, count, base, np.random.default_rng(1))
         index = VectorIndex(db, "message", "bench")
         print(f"\n{count:,} vectors")
-        print(f"{'first question (reads them all)':<34} {milliseconds(lambda: index.nearest(queries[0], 10)):8.0f} ms")
-        print(f"{'memory of the process':<34} {memory_mb():8.0f} MB   ({before:.0f} before)")
+        row("first question (reads them all)", [taken(lambda: index.nearest(queries[0], 10))])
+        memory_row(before)
         few = set(range(1, 21))
         for name, limit, allowed in (
             ("nearest 10", 10, None),
@@ -93,16 +103,16 @@ def measure(count: int, base: np.ndarray, queries: np.ndarray, before: float) ->
             ("10 of 20 sessions", 10, few),
         ):
             find = partial(index.nearest, limit=limit, allowed=allowed)
-            print(f"{name:<34} {spread([milliseconds(partial(find, query)) for query in queries])}")
+            row(name, [taken(partial(find, query)) for query in queries])
         known = index.vectors_of(range(1, count + 1))
         refs, matrix = np.array(list(known)), np.stack(list(known.values()))
         del known
-        print(f"{'numpy, 32-bit floats':<34} {spread([milliseconds(partial(matrix.dot, q)) for q in queries])}")
+        row("numpy, 32-bit floats, two cores", [taken(partial(matrix.dot, query)) for query in queries])
         same = 0
         for query in queries:
             exact = set(refs[np.argsort(-(matrix @ query))[:10]].tolist())
             same += len(exact & {ref for ref, _ in index.nearest(query, 10)})
-        print(f"{'of the exact ten nearest':<34} {same / len(queries) * 10:8.2f} %")
+        print(f"{'of the exact ten nearest':<34} {same / len(queries) * 10:9.2f} %")
         db.close()
 
 
@@ -114,12 +124,13 @@ def main() -> None:
     embedder = open_embedder("local", env={})
     assert embedder is not None
     before, rng, embed = memory_mb(), random.Random(3), embedder.embed
-    print(f"{'load, with the check of the weights':<34} {milliseconds(lambda: embed(['ready'])):8.0f} ms")
-    print(f"{'memory of the process':<34} {memory_mb():8.0f} MB   ({before:.0f} before)")
+    print(f"{'':<34} {'wall p50':>9} {'p95':>9}  {'cpu p50':>9} {'p95':>9}")
+    row("load, with the check of the weights", [taken(lambda: embed(["ready"]))])
+    memory_row(before)
     texts = [sentence(rng) for _ in range(800)]
-    print(f"{'one sentence':<34} {spread([milliseconds(partial(embed, [t])) for t in texts[:100]])}")
-    print(f"{'in batches of 64, each':<34} {milliseconds(lambda: embed(texts[:640])) / 640:8.2f} ms")
-    print(f"{'a text of 2,000 characters':<34} {milliseconds(lambda: embed([' '.join(texts[:60])])):8.2f} ms")
+    row("one sentence", [taken(partial(embed, [text])) for text in texts[:100]])
+    row("in batches of 64, each", [taken(partial(embed, texts[n : n + 64])) for n in range(0, 640, 64)], 1 / 64)
+    row("a text of 2,000 characters", [taken(partial(embed, [" ".join(texts[n : n + 60])])) for n in range(0, 100, 10)])
     base = embed(texts)
     questions = embed([f"who {sentence(rng)}?" for _ in range(given.queries)])
     for size in given.sizes:
