@@ -65,8 +65,6 @@ class Asking:
 
     def waiting(self, draft: Draft, action: Action) -> Retained | None:
         """The answer when the same waits already."""
-        if action == "remove":
-            return None  # bound to its target: the gate knows an equal one
         key = key_of(candidate_of(draft, action, draft.old or "", None))
         for proposal, kept in facts.waiting(
             self._db, draft.actor.agent, draft.actor.user, action=action, key=key, now=self._clock()

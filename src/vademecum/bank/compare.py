@@ -135,7 +135,9 @@ def _excludes(sides: Sides, pairs: list[tuple[int | None, int | None]]) -> bool:
         if kinds == {"not"}:
             denied += 1
         elif one is None or two is None:
-            other += 1
+            alone = one or two
+            turns = alone is not None and _turns(alone, lexis)
+            opposed, other = opposed + turns, other + (not turns)
         elif lexis.opposed(one.exact, two.exact) or lexis.opposed(one.stem, two.stem):
             opposed += 1
         elif kinds <= {"number", "time"} or _answers(sides, i or 0, j or 0, lexis):
@@ -143,6 +145,12 @@ def _excludes(sides: Sides, pairs: list[tuple[int | None, int | None]]) -> bool:
         else:
             return False
     return (values or opposed or denied) > 0 and other <= 1
+
+
+def _turns(token: Token, lexis: Lexicon) -> bool:
+    """Whether a word alone turns a statement round, since its opposite says nothing: `without`, and `with`."""
+    pairs = (pair for pair in lexis.opposite if token.exact in pair)
+    return any(word in lexis.ignore for pair in pairs for word in pair if word != token.exact)
 
 
 def _answers(sides: Sides, i: int, j: int, lexis: Lexicon) -> bool:
@@ -364,7 +372,7 @@ def _may_miss(side: Reading, left: list[int], denied: bool) -> bool:
 
 
 def _without_past(sides: Sides, own: Reading, other: Reading, left: tuple[int, ...]) -> list[int]:
-    """What is left over but for `was`, when the other side does not say that it is so now: `was raised`, `we raised`."""
+    """What is left over but for `was`, when the other side does not speak of now: `was raised`, `we raised`."""
     past = lexicon(sides.language).past
     return [i for i in left if other.present or own.tokens[i].exact not in past]
 

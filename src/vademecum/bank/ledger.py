@@ -91,7 +91,8 @@ class Ledger:
         same, known = self._same(there, words, draft)
         if known:
             return self._known(same)
-        if same is None and act is None and (waiting := self._asking.waiting(draft, "add")):
+        asks = act is None and (propose or not self._at_once(draft.origin, draft.actor))
+        if same is None and asks and (waiting := self._asking.waiting(draft, "add")):
             return waiting
         target = same.id if same else id_
         added = tuple((target, evidence_key(one), True) for one in self._fresh(same, draft))
@@ -279,7 +280,8 @@ class Ledger:
             return self._keep(replace(draft, op="new"), unattended, False, act, id_)
         if old.valid_to is not None:
             raise _closed(old)
-        if act is None and (waiting := self._asking.waiting(draft, "replace")):
+        propose = act is None and not self._at_once(draft.origin, draft.actor)
+        if propose and (waiting := self._asking.waiting(draft, "replace")):
             return waiting
         target, at = same.id if same else id_, draft.at or self.clock()
         ends: Fields = {"valid_to": [None, at], "superseded_by": [None, target]}
@@ -294,7 +296,7 @@ class Ledger:
             return Effect(full_of(old), full, change.dump(), state_of(old), state)
 
         candidate = candidate_of(draft, "replace", target, effect, before=full_of(old))
-        told = self._asking.admit(candidate, unattended, not self._at_once(draft.origin, draft.actor), act)
+        told = self._asking.admit(candidate, unattended, propose, act)
         if isinstance(told, Staged):
             return self._asking.staged(told, draft, self.reader.fact(old))
         draft = draft.reading(told[0])
@@ -326,8 +328,6 @@ class Ledger:
         at = draft.at or self.clock()
         if old.valid_to is not None and old.valid_to <= at:
             return Retained("closed", self.reader.fact(old), message=f"The fact {old.id} was closed already.")
-        if act is None and (waiting := self._asking.waiting(draft, "remove")):
-            return waiting
         change = Change({old.id: {"valid_to": [old.valid_to, at]}})
         full = full_of(old)
 

@@ -95,6 +95,8 @@ class FactsTier:
                         f"The fact {id_} was changed after row {entry.n}, which cannot be undone. Nothing was changed.",
                         f"`vademecum history {id_}` shows what came later: undo that first.",
                     )
+                if name == "withdrawn" and then and entry.after is not None and full_of(row) != entry.after:
+                    raise _reworded(row, entry)
                 opens = (name == "valid_to" and then is None) or (name == "withdrawn" and not then)
                 if opens and "valid_to" not in {*fields} - {name} and (row.valid_to is None or name == "valid_to"):
                     self._ledger.check_open(row)
@@ -110,10 +112,7 @@ class FactsTier:
                 "Edit the fact if you still know it.",
             )
         if full_of(row) != entry.after:
-            raise ConflictError(
-                f"The text of the fact {row.id} was changed after row {entry.n}. Nothing was changed.",
-                f"`vademecum history {row.id}` shows what came later: undo that first.",
-            )
+            raise _reworded(row, entry)
         names = tuple(dict.fromkeys([*json.loads(row.detail), "signature", "fix"]))
         text, detail = parted(entry.before, names)
         words = words_of(text, detail, None)
@@ -180,7 +179,8 @@ class FactsTier:
         evidence = facts.evidence_of(db, list(by_fact), all_=True) if by_fact else {}
         for row in facts.by_numbers(db, list(by_fact)) if by_fact else ():
             mine = by_fact[row.n]
-            if len(mine) == len(evidence[row.n]):
+            others = {one.n for one in evidence[row.n] if not one.withdrawn} - {one.n for one in mine}
+            if not others:
                 found.append(_whole(row, mine[0].session))
             else:  # somebody else said so, too: the fact stays with what they said
                 found += [
@@ -263,6 +263,13 @@ class FactsTier:
             keep=False,
         )
         self._ledger.gate.audit.record(event)
+
+
+def _reworded(row: FactRow, entry: AuditEntry) -> ConflictError:
+    return ConflictError(
+        f"The text of the fact {row.id} was changed after row {entry.n}. Nothing was changed.",
+        f"`vademecum history {row.id}` shows what came later: undo that first.",
+    )
 
 
 def _whole(row: FactRow, session: str | None) -> Copy:
