@@ -8,8 +8,10 @@ import os
 import signal
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,15 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def written(file: Path, seconds: float = 30) -> str:
+    """What a process writes into the file, once it has."""
+    deadline, never = time.monotonic() + seconds, threading.Event()
+    while not (file.is_file() and file.read_text()):
+        assert time.monotonic() < deadline, f"{file} never came"
+        never.wait(0.01)
+    return file.read_text()
+
+
 # --- errors are no answers, whatever the exit code says
 
 
@@ -163,14 +174,26 @@ def test_lines_that_are_no_answer_are_passed_over(opened: Open, fault: Callable[
 # --- processes
 
 
-def test_a_run_that_hangs_is_ended_with_its_children(opened: Open, fault: Callable[[str], None]) -> None:
-    memory = opened(query_seconds="1.5")
+def test_a_run_that_hangs_is_ended_in_time(opened: Open, fault: Callable[[str], None]) -> None:
+    memory = opened(query_seconds="0.7")
     fault("hang")
     began = time.monotonic()
-    assert "did not finish within 1.5 s" in failure(lambda: memory.prefetch(QUESTIONS[0])).message
+    error = failure(lambda: memory.prefetch(QUESTIONS[0]))
+    assert (error.passing, "did not finish within 0.7 s" in error.message) == (True, True)
     assert time.monotonic() - began < 20
-    pids = [int(pid) for pid in (project(memory) / "pids").read_text().split()]
+
+
+def test_closing_ends_what_still_runs_with_its_children(opened: Open, fault: Callable[[str], None]) -> None:
+    memory = opened(query_seconds="60")
+    fault("hang")
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(memory.prefetch, QUESTIONS[0])
+        pids = [int(pid) for pid in written(project(memory) / "pids").split()]
+        assert [is_running(pid) for pid in pids] == [True, True]
+        memory.close()
+        assert failure(asked.result).passing
     assert [pid for pid in pids if is_running(pid)] == []
+    assert failure(lambda: memory.prefetch(QUESTIONS[0])).message == "The provider is closed."
 
 
 def test_a_daemon_that_holds_the_output_open_is_not_waited_for(opened: Open, fault: Callable[[str], None]) -> None:

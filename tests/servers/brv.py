@@ -69,6 +69,46 @@ def curate(text: str, fault: str) -> None:
     line("curate", {**done, "status": "completed", "taskId": "t"})
 
 
+def fails(command: str, fault: str) -> bool:
+    """Print what the command prints when that goes wrong; False for a fault that leaves an answer."""
+    if fault == "no-provider":
+        message = 'No provider connected. Run "brv providers connect byterover" to use the free built-in provider.'
+        line(command, {"error": message, "status": "error"}, success=False)
+    elif fault == "daemon":
+        line(command, {"error": "Daemon disconnected", "status": "error"}, success=False)
+        sys.exit(1)
+    elif fault == "task-error":
+        data = {"event": "error", "message": "429 rate limit of the model", "status": "error"}
+        line(command, data, success=False)
+    elif fault == "error-after-response":
+        line(command, {"content": "half an answer", "event": "response", "taskId": "t"})
+        data = {"event": "error", "message": "Task timed out after 10s", "status": "error"}
+        line(command, data, success=False)
+    elif fault == "text":
+        put('Unexpected error: No provider connected. Run "brv providers connect"')
+    elif fault == "cut":
+        put(f'{{"command": "{command}", "data": {{"status": "compl')
+    elif fault != "silent":
+        return False
+    return True
+
+
+def misbehaves(fault: str) -> None:
+    """What else a process can do: hang with a child, leave a daemon behind, talk without end, print a banner."""
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    if fault == "hang":
+        child = subprocess.Popen(sleep)
+        Path("pids").write_text(f"{os.getpid()} {child.pid}")
+        time.sleep(600)
+    elif fault == "leaves-daemon":
+        child = subprocess.Popen(sleep, start_new_session=True)
+        Path("pids").write_text(str(child.pid))
+    elif fault == "banner":
+        put('Update available 3.14.0 -> 3.15.0\n[1, 2]\n"text"')
+    while fault == "endless":
+        put("x" * 65_536)
+
+
 def main() -> None:
     command, arguments = sys.argv[1], sys.argv[2:]
     text = arguments[arguments.index("--") + 1] if "--" in arguments else ""
@@ -77,49 +117,21 @@ def main() -> None:
         calls.write(json.dumps({"argv": sys.argv[1:], "env": sorted(os.environ)}) + "\n")
     told = os.environ.get("BRV_TEST_FAULT", "")
     fault = Path(told).read_text().strip() if told and Path(told).is_file() else ""
-    if fault == "no-provider":
-        message = 'No provider connected. Run "brv providers connect byterover" to use the free built-in provider.'
-        return line(command, {"error": message, "status": "error"}, success=False)
-    if fault == "daemon":
-        line(command, {"error": "Daemon disconnected", "status": "error"}, success=False)
-        sys.exit(1)
-    if fault == "task-error":
-        data = {"event": "error", "message": "429 rate limit of the model", "status": "error"}
-        return line(command, data, success=False)
-    if fault == "error-after-response":
-        line(command, {"content": "half an answer", "event": "response", "taskId": "t"})
-        return line(
-            command, {"event": "error", "message": "Task timed out after 10s", "status": "error"}, success=False
-        )
-    if fault == "text":
-        return put('Unexpected error: No provider connected. Run "brv providers connect"')
-    if fault == "cut":
-        return put(f'{{"command": "{command}", "data": {{"status": "compl')
-    if fault == "silent":
-        return None
-    if fault == "hang":
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        Path("pids").write_text(f"{os.getpid()} {child.pid}")
-        time.sleep(600)
-    if fault == "leaves-daemon":
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
-        Path("pids").write_text(str(child.pid))
-    if fault == "endless":
-        while True:
-            put("x" * 65_536)
-    if fault == "banner":
-        put('Update available 3.14.0 -> 3.15.0\n[1, 2]\n"text"')
+    if fails(command, fault):
+        return
+    misbehaves(fault)
     if command == "curate":
-        return curate(text, fault)
-    if command == "search":
+        curate(text, fault)
+    elif command == "search":
         found = hits(text)
-        return line("search", {"results": found, "status": "completed", "totalFound": len(found)})
-    if command == "query":
+        line("search", {"results": found, "status": "completed", "totalFound": len(found)})
+    elif command == "query":
         found = hits(text)
         result = found[0]["excerpt"] if found else f'**Summary**: No matching knowledge found for "{text}".'
         line("query", {"content": result, "event": "response", "taskId": "t"})
-        return line("query", {"event": "completed", "result": result, "status": "completed", "taskId": "t"})
-    return line("status", {"authStatus": "not_logged_in", "cliVersion": "3.14.0", "contextTreeStatus": "no_changes"})
+        line("query", {"event": "completed", "result": result, "status": "completed", "taskId": "t"})
+    else:
+        line("status", {"authStatus": "not_logged_in", "cliVersion": "3.14.0", "contextTreeStatus": "no_changes"})
 
 
 main()
