@@ -178,6 +178,8 @@ def judged(sentence: str, known: Collection[str]) -> tuple[Signal, bool]:
     if signal.branch == "skip" and signal.rule.endswith(_UNKNOWN) and is_decision(sentence):
         signal = replace(signal, rule="decided", reason="says that something was decided")
     worth = signal.branch != "skip" or signal.rule == "decided"
+    if signal.rule.endswith(".cues") and weak_preferences(sentence):
+        worth = False  # "shorter, please": no rule is sure, so it has to be said more than once
     return signal, worth and not is_reported(sentence) and not sentence.endswith(("?", "？"))
 
 
