@@ -124,7 +124,9 @@ class Manager:
         )  # fmt: skip
         self.trusted = trusted or self._own
         self._lane = lane
-        self._delivery = Delivery(lane, self._send, self._may_deliver, seconds=SYNC_SECONDS)
+        self._delivery = Delivery(
+            lane, self._send, self._may_deliver, lambda: self._outgoing.open_until, seconds=SYNC_SECONDS
+        )
 
     # --- the provider itself
 
@@ -334,7 +336,10 @@ class Manager:
     def kick(self) -> None:
         """Deliver what waits, in the background."""
         if not self._closed and not self._own:
-            self._delivery.kick()
+            try:
+                self._delivery.kick()
+            except VademecumError as error:  # what waits is there when the database is not busy any more
+                log.warning("the outbox of %s could not be read: %s", self.name, error)
 
     def deliver(
         self,

@@ -95,12 +95,21 @@ class Lane:
 
 
 class Delivery:
-    """Delivers one lane. `send` carries out a row and raises ProviderError; `ready` says whether it may be tried."""
+    """Delivers one lane. `send` carries out a row and raises ProviderError; `ready` says whether it may be tried,
+    `blocked_until` when it may be if not now (UTC ms).
+    """
 
     def __init__(
-        self, lane: Lane, send: Callable[[OutboxRow, float], None], ready: Callable[[], bool], *, seconds: float
+        self,
+        lane: Lane,
+        send: Callable[[OutboxRow, float], None],
+        ready: Callable[[], bool],
+        blocked_until: Callable[[], int | None],
+        *,
+        seconds: float,
     ) -> None:
         self._lane, self._send, self._ready, self._seconds = lane, send, ready, seconds
+        self._blocked_until = blocked_until
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -136,7 +145,7 @@ class Delivery:
         """Hand over one row; False when there is no use in going on."""
         lane = self._lane
         if lane.is_held(row):
-            outbox.put_off(lane.db, row.n, lane.clock() + HELD_MS, "a message of it is in quarantine")
+            outbox.put_off(lane.db, row, lane.clock() + HELD_MS, "a message of it is in quarantine")
             return True
         if not self._ready():
             return False
@@ -150,14 +159,23 @@ class Delivery:
             else:
                 wait = min(FIRST_WAIT_MS * 2 ** min(row.attempts, 20), LONGEST_WAIT_MS)
                 asked = round((error.retry_after or 0) * 1000)
-                outbox.put_off(lane.db, row.n, lane.clock() + max(wait, asked), said)
+                outbox.put_off(lane.db, row, lane.clock() + max(wait, asked), said)
             return error.status in ANSWERED or not error.passing
         outbox.done(lane.db, row.n)
         return True
 
     def kick(self) -> None:
-        """Deliver soon, in the background, and go on as long as something waits."""
-        self._wake.set()
+        """Deliver what is due, in the background, and go on as long as something waits.
+
+        A thread that waits for later is left asleep: to wake one costs its waker milliseconds. Raises StorageError,
+        LockedError.
+        """
+        lane, now = self._lane, self._lane.clock()
+        at = outbox.next_at(lane.db, lane.provider, lane.actor)
+        if at is None:
+            return
+        if max(at, self._blocked_until() or 0) <= now:
+            self._wake.set()
         with self._lock:
             if self._thread is None and not self._stop.is_set():
                 name = f"vademecum outbox {self._lane.provider}"
@@ -178,7 +196,7 @@ class Delivery:
             self._wake.clear()
             try:
                 delivered = self.deliver(stop=self._stop.is_set)
-                wait = self._pause(0.1 if delivered else BLOCKED_SECONDS)
+                wait = self._pause(delivered)
             except VademecumError as error:  # the database is busy or full: what waits is there when it is not
                 log.warning("the outbox of %s could not be read: %s", self._lane.provider, error)
                 wait = POLL_SECONDS
@@ -190,12 +208,13 @@ class Delivery:
                     return
             self._wake.wait(wait)
 
-    def _pause(self, least: float) -> float | None:
-        """Seconds until there may be something to do, `least` or more; None when nothing waits."""
+    def _pause(self, delivered: int) -> float | None:
+        """Seconds until there may be something to do; None when nothing waits."""
         at = outbox.next_at(self._lane.db, self._lane.provider, self._lane.actor)
         if at is None:
             return None
-        return min(max((at - self._lane.clock()) / 1000, least), POLL_SECONDS)
+        until = max(at, self._blocked_until() or 0)
+        return min(max((until - self._lane.clock()) / 1000, 0.1 if delivered else BLOCKED_SECONDS), POLL_SECONDS)
 
 
 def _is_hopeless(error: ProviderError, attempts: int) -> bool:

@@ -83,38 +83,37 @@ def _lane(provider: str, actor: Actor) -> dict[str, Value]:
     return {"provider": provider, "agent": actor.agent, "user": actor.user}
 
 
-def add(db: Database, provider: str, actor: Actor, new: New, at: int) -> bool:
+def add(db: Database, provider: str, actor: Actor, new: New, now: int) -> bool:
     """Put a row at the end; False when one of that kind and `ref` waits already."""
     with db.atomic():
         db.execute(
             "INSERT INTO outbox (provider, agent, user, kind, session, ref, question, answer, before, after, channel,"
-            " number, at, due_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (
-                provider,
-                actor.agent,
-                actor.user,
-                new.kind,
-                new.session,
-                new.ref,
-                new.question,
-                new.answer,
-                new.before,
-                new.after,
-                new.channel,
-                new.number,
-                at if new.at is None else new.at,
-                at,
-            ),
+            " number, at, due_at) VALUES (:provider, :agent, :user, :kind, :session, :ref, :question, :answer, :before,"
+            " :after, :channel, :number, :at, max(:now, coalesce((SELECT max(due_at) FROM outbox WHERE"
+            " provider = :provider AND agent = :agent AND user = :user AND session = :session AND state = 'waiting'),"
+            " 0))) ON CONFLICT DO NOTHING",
+            {
+                **_lane(provider, actor),
+                "kind": new.kind,
+                "session": new.session,
+                "ref": new.ref,
+                "question": new.question,
+                "answer": new.answer,
+                "before": new.before,
+                "after": new.after,
+                "channel": new.channel,
+                "number": new.number,
+                "at": now if new.at is None else new.at,
+                "now": now,
+            },
         )
         return db.changes() == 1
 
 
 def next_due(db: Database, provider: str, actor: Actor, now: int) -> OutboxRow | None:
-    """The oldest row that is due and the first of its session."""
+    """The oldest row that is due; none of its session is due before those that came before it."""
     row = db.one(
-        f"SELECT {_COLUMNS} FROM outbox AS o WHERE {_LANE} AND state = 'waiting' AND due_at <= :now AND NOT EXISTS"
-        " (SELECT 1 FROM outbox AS e WHERE e.provider = o.provider AND e.agent = o.agent AND e.user = o.user"
-        " AND e.session = o.session AND e.state = 'waiting' AND e.n < o.n) ORDER BY n LIMIT 1",
+        f"SELECT {_COLUMNS} FROM outbox WHERE {_LANE} AND state = 'waiting' AND due_at <= :now ORDER BY n LIMIT 1",
         {**_lane(provider, actor), "now": now},
     )
     return None if row is None else OutboxRow(*row)
@@ -140,9 +139,15 @@ def done(db: Database, n: int) -> None:
     db.execute("DELETE FROM outbox WHERE n = ?", (n,))
 
 
-def put_off(db: Database, n: int, due_at: int, error: str) -> None:
-    """Try the row again at `due_at`; counted as a failed attempt."""
-    db.execute("UPDATE outbox SET due_at = ?, attempts = attempts + 1, error = ? WHERE n = ?", (due_at, error, n))
+def put_off(db: Database, row: OutboxRow, due_at: int, error: str) -> None:
+    """Try the row again at `due_at`, and what came after it in its session not before; counted as a failed attempt."""
+    with db.atomic():
+        db.execute("UPDATE outbox SET attempts = attempts + 1, error = ? WHERE n = ?", (error, row.n))
+        db.execute(
+            "UPDATE outbox SET due_at = max(due_at, :due) WHERE n >= :n AND (provider, agent, user, session) ="
+            " (SELECT provider, agent, user, session FROM outbox WHERE n = :n)",
+            {"due": due_at, "n": row.n},
+        )
 
 
 def set_aside(db: Database, n: int, error: str) -> None:

@@ -422,7 +422,8 @@ CREATE TABLE outbox (
   error TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE UNIQUE INDEX outbox_ref ON outbox (provider, agent, user, kind, ref);
-CREATE INDEX outbox_lane ON outbox (provider, agent, user, state, session, n);
+CREATE INDEX outbox_due ON outbox (provider, agent, user, state, due_at);
+CREATE INDEX outbox_session ON outbox (provider, agent, user, session);
 CREATE INDEX outbox_question ON outbox (question);
 CREATE INDEX outbox_answer ON outbox (answer);
 CREATE TABLE provider_health (
