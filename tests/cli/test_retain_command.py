@@ -91,9 +91,9 @@ def test_an_unknown_session_is_said(cli: Cli) -> None:
 
 
 def test_an_explanation_shows_the_branch_and_writes_nothing(cli: Cli) -> None:
-    done = cli("retain", "--explain", "No, we use pnpm, not npm.")
+    done = cli("retain", "--explain", "No, the staging port is 5433, not 5432.")
     assert "  yes  ends a habit, says it was said before, or says no?  -> correction" in done.out.splitlines()
-    assert "  kept as convention: we use pnpm, not npm." in done.out.splitlines()
+    assert "  kept as environment: the staging port is 5433, not 5432." in done.out.splitlines()
     (row,) = cli("retain", "--explain", "Make it shorter.", "--json").json["results"]
     assert (row["kept"], row["branch"], row["wishes"]) == (False, "skip", ["short"])
     assert vademecum.open(cli.home).bank.list() == ()

@@ -46,6 +46,7 @@ TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("says itself that it is only for now, or asks what was said?", ("one-off", "asked-to-recall"), "skip"),
     ("only supposed, or what somebody else says?", ("imagined", "hearsay"), "skip"),
     ("asks outright to remember?", ("remember",), "instruction"),
+    ("says how to call the person?", ("called",), "preference"),
     ("ends a habit, says it was said before, or says no?", ("stop-doing", "told-you", "no-it-is"), "correction"),
     ("says what to use in the place of something?", ("use-instead",), "correction"),
     ("a standing order: always, never, from now on?", ("standing-order",), "instruction"),
