@@ -17,7 +17,8 @@ from vademecum.bank.types import Evidence, Fact, Recall
 from vademecum.errors import UsageError
 from vademecum.model import Origin
 
-DATA: dict[str, Any] = json.loads((Path(__file__).parents[1] / "data" / "recall" / "facts.json").read_text("utf-8"))
+DATA_FOLDER = Path(__file__).parents[1] / "data"
+DATA: dict[str, Any] = json.loads((DATA_FOLDER / "recall" / "facts.json").read_text("utf-8"))
 USER = Origin.user()
 DAY = 86_400_000
 
@@ -280,6 +281,34 @@ def test_near_duplicates_are_one_hit_that_names_the_others(vm: Vademecum) -> Non
     together = next(hit for hit in found if hit.id != third.id)
     assert {together.id, *together.collapsed} == {first.id, second.id}
     assert next(hit for hit in found if hit.id == third.id).collapsed == ()
+
+
+def pairs(name: str) -> list[tuple[str, str]]:
+    lines = (DATA_FOLDER / "compare" / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    return [(row[1], row[2]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors", "least", "most"),
+    [("paraphrases", True, 0.8, 1.0), ("differences", True, 0.0, 0.0), ("differences", False, 0.0, 0.0)],
+)
+def test_paraphrases_are_one_hit_and_what_differs_in_a_word_that_counts_is_not(
+    tmp_path: Path, name: str, vectors: bool, least: float, most: float
+) -> None:
+    together = 0
+    config = {"memory.provider": "bank", "embedder": "local" if vectors else "off"}
+    with vademecum.open(tmp_path, config=config) as vm:
+        kept = [(learn(vm, a), learn(vm, b)) for a, b in pairs(name)]
+        assert len(kept) >= 60
+        if vectors:
+            vm.embedders.claim()
+            embed_due(vm)
+        for a, b in kept:
+            found = vm.bank.recall(a.text, what="facts", vectors=vectors, timewords=False).results
+            assert found, a.text
+            together += any({a.id, b.id} <= {hit.id, *hit.collapsed} for hit in found)
+    assert least <= together / len(kept) <= most
 
 
 def test_facts_of_another_process_are_found_at_once(vm: Vademecum) -> None:

@@ -118,6 +118,10 @@ class FactFinder:
         terms: list[tuple[Term, int]] = []
         missing: list[Term] = []
         for term in self.query.content or self.query.terms:
+            if self._is_run(term):
+                terms += [(part, count) for part in term.parts if (count := self._frequency(part))]
+                missing += [part for part in term.parts if not self._frequency(part)]
+                continue
             count = self._frequency(term)
             if count:
                 terms.append((term, count))
@@ -127,6 +131,10 @@ class FactFinder:
             if not others:
                 missing.append(term)
         return _Plan(tuple(terms), tuple(missing))
+
+    def _is_run(self, term: Term) -> bool:
+        """A whole clause of a script without spaces: its pairs of characters are the words."""
+        return not term.quoted and len(term.parts) > 1 and all(len(piece) == 1 for piece in term.phrases[0].split())
 
     def _frequency(self, term: Term) -> int:
         if not term.phrases:

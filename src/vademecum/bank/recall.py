@@ -7,8 +7,9 @@ does not fit is not answered, and an answer without hits says how the question w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from vademecum.bank.find_facts import FactFinder, FoundFact
@@ -16,13 +17,16 @@ from vademecum.bank.types import Kind, Recall, RecallHit, Scope
 from vademecum.errors import UsageError
 from vademecum.gate.trust import CLASSES, Trust
 from vademecum.model import tokens
+from vademecum.search.prepare import fold
 from vademecum.store.fact_index import Within
+from vademecum.store.message_index import tokenizer
 
 if TYPE_CHECKING:
     from vademecum.bank.bank import Bank
     from vademecum.bank.timewords import When
     from vademecum.bank.types import Fact
     from vademecum.models.embedder import Embedder
+    from vademecum.search.vectors import Floats
 
 What = Literal["all", "facts", "turns"]
 
@@ -31,6 +35,8 @@ _SPARE = 3  # as many times more than are wanted are looked at, for what collaps
 _AROUND, _CLIP = 1, 200  # messages before and after a fact's evidence that are its context, and characters of each
 _FACT_FIRST = 0.08
 """What a fact is ahead of a turn that fits as well: it was chosen before."""
+_SHARED, _CLOSE = 0.5, 0.65
+"""Share of words, or cosine where it is known, from which on two texts are compared word by word."""
 FRAME = 8
 """Tokens that a hit takes besides its text, wherever it is shown."""
 
@@ -187,33 +193,25 @@ class _Recalling:
     # --- what says the same
 
     def _collapsed(self, ranked: Sequence[_Ranked]) -> list[_Ranked]:
+        """At most as many as are wanted; what says the same as a better one is named by it."""
         from vademecum.bank.compare import near
 
-        cosine = self._cosines([one.n for one in ranked if one.n])
-        kept: list[_Ranked] = []
         evidence = {f"message:{e.message}" for one in ranked if one.n for e in one.hit.evidence if e.message}
-        for one in sorted(ranked, key=lambda each: (-each.rank, each.n == 0)):
-            same = next(
-                (n for n, other in enumerate(kept) if near(other.hit.text, one.hit.text, cosine(other.n, one.n))), None
-            )
-            if same is None and (one.n or one.hit.id not in evidence):
-                if len(kept) < self._limit:
-                    kept.append(one)
-            elif same is not None:
-                kept[same] = _standing_for(kept[same], one)
+        alike = _Alike(self._bank, self._embedder, [one.n for one in ranked if one.n])
+        kept: list[_Ranked] = []
+        for one in ranked:
+            if len(kept) == self._limit:
+                break
+            if not one.n and one.hit.id in evidence:
+                continue
+            for place, other in enumerate(kept):
+                cosine = alike.cosine(other.n, one.n)
+                if alike.may_be(other.hit.text, one.hit.text, cosine) and near(other.hit.text, one.hit.text, cosine):
+                    kept[place] = _standing_for(other, one)
+                    break
+            else:
+                kept.append(one)
         return kept
-
-    def _cosines(self, numbers: Sequence[int]) -> Callable[[int, int], float | None]:
-        if self._embedder is None or len(numbers) < 2:
-            return lambda _a, _b: None
-        from vademecum.search.vectors import vector_index
-
-        vectors = vector_index(self._bank.db, "fact", self._embedder.name).vectors_of(numbers)
-
-        def cosine(a: int, b: int) -> float | None:
-            return float(vectors[a] @ vectors[b]) if a in vectors and b in vectors else None
-
-        return cosine
 
     # --- what fits, and what belongs to it
 
@@ -267,6 +265,46 @@ class _Recalling:
                 " thing, a name, or fewer filters"
             )
         return ". ".join(said) + ("." if said else "")
+
+
+class _Alike:
+    """Which texts are worth laying side by side: comparing two words by word takes a millisecond."""
+
+    def __init__(self, bank: Bank, embedder: Embedder | None, numbers: Sequence[int]) -> None:
+        self._words = lru_cache(maxsize=256)(_Tokens(tokenizer(bank.db)))
+        self._vectors: Mapping[int, Floats] = {}
+        if embedder is not None and len(numbers) > 1:
+            from vademecum.search.vectors import vector_index
+
+            self._vectors = vector_index(bank.db, "fact", embedder.name).vectors_of(numbers)
+
+    def cosine(self, a: int, b: int) -> float | None:
+        """How near two facts are in meaning; None when it is not known."""
+        vectors = self._vectors
+        return float(vectors[a] @ vectors[b]) if a in vectors and b in vectors else None
+
+    def may_be(self, a: str, b: str, cosine: float | None) -> bool:
+        """False when two texts have other figures, or neither words nor meaning in common."""
+        one, two = self._words(a), self._words(b)
+        if one.figures != two.figures:
+            return False
+        if cosine is not None:
+            return cosine >= _CLOSE
+        return len(one.words & two.words) >= _SHARED * min(len(one.words), len(two.words))
+
+
+class _Words(NamedTuple):
+    words: frozenset[str]
+    figures: frozenset[str]
+
+
+class _Tokens:
+    def __init__(self, tokens: Callable[[str], list[str]]) -> None:
+        self._tokens = tokens
+
+    def __call__(self, text: str) -> _Words:
+        words = frozenset(self._tokens(fold(text)))
+        return _Words(words, frozenset(word for word in words if word.isdecimal()))
 
 
 def replace_arms(one: FoundFact) -> FoundFact:

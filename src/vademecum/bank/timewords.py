@@ -64,13 +64,15 @@ class _Form(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Language:
-    forms: tuple[_Form, ...]
+    forms: Mapping[str, tuple[_Form, ...]]
+    """First word -> the forms that begin with it, the longest first; under `_FIGURE` those that begin with figures."""
     slots: Mapping[str, Mapping[str, int]]
     """Slot -> word -> number: a month's 1 to 12, a weekday's 0 to 6, a unit's place; of words lists always 0."""
-    relations: tuple[tuple[str, tuple[str, ...]], ...]
+    relations: Mapping[str, tuple[tuple[str, tuple[str, ...]], ...]]
     following: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+_FIGURE = "0"
 _UNITS = ("day", "week", "month", "year")
 
 
@@ -165,8 +167,26 @@ def _language(name: str) -> _Language:
     }
     slots |= {slot: _numbered([words], 0) for slot, words in data["words"].items()}
     forms = [_Form(means, _pieces(form)) for means, some in data["forms"].items() for form in some]
-    forms.sort(key=lambda form: -len(form.pieces))
-    return _Language(tuple(forms), slots, _rows(data["relations"]), _rows(data.get("following", {})))
+    relations = _rows(data["relations"])
+    firsts = {words[0] for _, words in relations}
+    return _Language(
+        _by_first_word(sorted(forms, key=lambda form: -len(form.pieces)), slots),
+        slots,
+        {first: tuple(row for row in relations if row[1][0] == first) for first in firsts},
+        _rows(data.get("following", {})),
+    )
+
+
+def _by_first_word(forms: Sequence[_Form], slots: Mapping[str, Mapping[str, int]]) -> Mapping[str, tuple[_Form, ...]]:
+    found: dict[str, list[_Form]] = {}
+    for form in forms:
+        first = form.pieces[0]
+        words = list(slots.get(first[1:-1], {})) if first.startswith("<") else [first]
+        if first in ("<n>", "<day>", "<year>"):
+            words.append(_FIGURE)
+        for word in words:
+            found.setdefault(word, []).append(form)
+    return {word: tuple(some) for word, some in found.items()}
 
 
 def _numbered(rows: Sequence[str], first: int) -> dict[str, int]:
@@ -224,7 +244,7 @@ def _at(tokens: Sequence[_Token], at: int, language: _Language, today: date) -> 
         read = _read(tokens, begin, language, today, bare=False)
         if read is not None:
             found.append(_followed(tokens, _Match(read[0], "", at, read[1]), language))
-    for relation, words in language.relations:
+    for relation, words in language.relations.get(tokens[at].text, ()):
         begin = at + len(words)
         if _texts(tokens, at, begin) == words:
             read = _read(tokens, begin, language, today, bare=True)
@@ -249,16 +269,18 @@ def _read(
     tokens: Sequence[_Token], at: int, language: _Language, today: date, *, bare: bool
 ) -> tuple[Span, int] | None:
     """The span that the words from `at` on name, and the last of them. `bare`: a month or a year alone is one too."""
-    if at < len(tokens) and (figures := _figures(tokens[at].text)) is not None:
+    if at >= len(tokens):
+        return None
+    word = tokens[at].text
+    if (figures := _figures(word)) is not None:
         return figures, at
-    for form in language.forms:
+    for form in language.forms.get(_FIGURE if word.isdecimal() else word, ()):
         values = _fits(tokens, at, form, language)
         if values is not None:
             span = _span(form.means, values, today)
             if span is not None:
                 return span, at + len(form.pieces) - 1
-    if bare and at < len(tokens):
-        word = tokens[at].text
+    if bare:
         if word in language.slots["month"]:
             return _month(today, language.slots["month"][word]), at
         if (year := _year(word)) is not None:
