@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -296,6 +297,12 @@ def test_every_rule_of_every_language_has_its_place_in_the_tree() -> None:
     for page in folder.glob("*.toml"):
         rules = tomllib.loads(page.read_text(encoding="utf-8"))["rule"]
         assert {rule["name"] for rule in rules} <= named, page.name
+
+
+def test_the_page_about_it_draws_the_same_tree() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "retain.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^ [|`]- (.*?) \.{3,} (.*)$", page, re.M)
+    assert drawn == [(question, branch) for question, _, branch in TREE]
 
 
 def test_an_explanation_gives_the_way_down_the_tree_and_what_is_kept() -> None:
