@@ -270,3 +270,45 @@ def test_a_memory_that_cannot_be_reached_is_in_the_receipt(tmp_path: Path, vendo
         assert outbox.retry(vm.db, "fake", vm.clock()) == 1
         time.sleep(0)
     assert t.id not in vendor.turns
+
+
+def test_the_state_of_a_memory_is_in_words(tmp_path: Path, vendor: Vendor) -> None:
+    with opened(tmp_path) as vm:
+        words = [vm.manager.status().word]
+        vm.manager.prefetch_all("hello")
+        words.append(vm.manager.status().word)
+        vendor.fault = "down"
+        for _ in range(3):
+            vm.manager.prefetch_all("hello")
+        words.append(vm.manager.status().word)
+    with vademecum.open(tmp_path / "home", config=FAKE | {"providers.fake.missing": True}) as vm:
+        words.append(vm.manager.status().word)
+    with vademecum.open(tmp_path / "home", config={"memory.provider": ""}) as vm:
+        words.append(vm.manager.status().word)
+    assert words == ["not asked yet", "works", "left alone", "cannot be used", "none"]
+
+
+def test_doctor_and_the_status_page_say_how_it_is(tmp_path: Path, vendor: Vendor) -> None:
+    import json
+    import subprocess
+    import sys
+
+    from vademecum.surfaces.http.status import Status
+
+    with opened(tmp_path) as vm:
+        vm.manager.kick = lambda: None  # type: ignore[method-assign]
+        vendor.fault = "down"
+        with vm.session(key="k") as s:
+            for number in range(3):
+                with s.turn(f"turn {number}") as t:
+                    t.answer("ok")
+        shown = Status(vm, "http://127.0.0.1:1").read()["memory"]
+        assert shown == {"provider": "fake", "word": "fake: left alone", "waiting": 3, "aside": 0}
+        vm.home.config.write_text("memory:\n  provider: honchoo\n", encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("vademecum")), "--home", str(tmp_path / "home"), "--json", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    found = [one for one in json.loads(done.stdout)["results"] if one["check"] == "provider"]
+    assert [one["state"] for one in found] == ["fail", "warn"]
+    assert "Did you mean `honcho`?" in found[0]["hint"]
+    assert "3 wait for a memory that is not in use" in found[1]["message"]
+    assert done.returncode == 1

@@ -34,9 +34,10 @@ from vademecum.providers.contract import Context, Forgotten, MemoryChange, Provi
 from vademecum.providers.outbox import Delivery, Lane
 from vademecum.providers.recaller import REQUEST_SECONDS, Recaller
 from vademecum.providers.registry import provider_class
+from vademecum.providers.status import Status
 from vademecum.providers.toolbox import fitting
 from vademecum.store import Database, outbox
-from vademecum.store.outbox import Health, New, OutboxRow, Part
+from vademecum.store.outbox import New, OutboxRow, Part
 
 OWN_SECONDS, OTHER_SECONDS = 0.3, 3.0
 """How long a turn waits for recall when memory.recall_seconds is 0: for the built-in bank, for all others."""
@@ -63,26 +64,6 @@ class Host:
     inspect: Callable[[str], tuple[Finding, ...]]
     rules: Rules
     bank: Callable[[], Any] = lambda: None
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How the memory is. `trouble`: why it cannot be used at all; `health` of recall, `outgoing` of what it is told.
-
-    `waiting` and `aside` count rows of the outbox; `error` is what one of them met last. Times in UTC ms.
-    """
-
-    provider: str
-    mode: str
-    place: str
-    trouble: str
-    hint: str
-    health: Health
-    outgoing: Health
-    waiting: int
-    aside: int
-    oldest_at: int | None
-    error: str
 
 
 class Manager:

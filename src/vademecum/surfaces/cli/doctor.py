@@ -184,6 +184,33 @@ def _bank(app: App) -> Iterator[Finding]:
         yield Finding("bank", "ok", said, "A running chat, mcp or serve does it; at once: vademecum retain --all")
 
 
+def _provider(app: App) -> Iterator[Finding]:
+    """The memory next to the core, without asking it anything."""
+    from vademecum.store import outbox
+
+    vm = app.vm
+    if vm.config.memory.provider:
+        status = vm.manager.status()
+        said = f"{status.provider} ({status.place or 'unknown'}), {status.mode}: {status.word}"
+        if status.trouble:
+            yield Finding("provider", "fail", f"{said}. {status.trouble}", status.hint)
+        elif status.word == "left alone":
+            error = status.health.error if status.health.open_until is not None else status.outgoing.error
+            yield Finding("provider", "warn", f"{said}. It said: {error}", "It is tried again by itself.")
+        else:
+            yield Finding("provider", "ok", said)
+    for one in outbox.queued(vm.db):
+        who = f"{one.provider}, {one.actor.agent}, {one.actor.user}"
+        if one.aside:
+            hint = "vademecum memory status says more."
+            yield Finding("provider", "warn", f"{who}: {one.aside} refused and set aside: {one.error}", hint)
+        elif one.provider != vm.config.memory.provider:
+            hint = "They are delivered when it is configured again."
+            yield Finding("provider", "warn", f"{who}: {one.waiting} wait for a memory that is not in use.", hint)
+        elif one.waiting:
+            yield Finding("provider", "ok", f"{who}: {one.waiting} wait to be told.")
+
+
 def _vectors(app: App) -> Iterator[Finding]:
     from vademecum.agent.embedding import vector_state
     from vademecum.models.embedder import LOCAL
@@ -322,6 +349,7 @@ CHECKS: dict[str, Check] = {
     "database": _database,
     "jobs": _jobs,
     "bank": _bank,
+    "provider": _provider,
     "vectors": _vectors,
     "locks": _locks,
     "files": _leftovers,

@@ -69,6 +69,8 @@ def render(status: StatusData, nonce: str) -> str:
         sessions=_int(status["sessions"]),
         messages=_int(status["messages"]),
         facts=_int(status["facts"]),
+        memory=escape(status["memory"]["word"]),
+        told=_int(status["memory"]["waiting"]),
         pending=_int(status["pending"]),
         pending_hidden="" if status["pending"] else " hidden",
         due=_int(status["jobs"]["due"]),

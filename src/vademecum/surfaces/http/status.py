@@ -75,6 +75,7 @@ class Status:
             "tokens": counts.tokens,
             "jobs": {state: counts.jobs.get(state, 0) for state in ("due", "leased", "failed")},
             "vectors": {"waiting": counts.vectors_due},
+            "memory": _memory(vm),
             "facts": counts.facts,
             "learnt_at": None if not counts.learnt_at else iso(counts.learnt_at),
             "hooks": hooks,
@@ -92,6 +93,19 @@ class Status:
         except VademecumError as error:  # one agent that cannot be read must not hide the others
             return shown | {"stores": [], "notes": 0, "fault": error.code}
         return shown | {"stores": stores, "notes": notes}
+
+
+def _memory(vm: Vademecum) -> StatusData:
+    """How the memory next to the core is; what it said is no number and stays in `vademecum doctor`."""
+    if not vm.config.memory.provider:
+        return {"provider": "", "word": "none", "waiting": 0, "aside": 0}
+    status = vm.manager.status()
+    return {
+        "provider": status.provider,
+        "word": f"{status.provider}: {status.word}",
+        "waiting": status.waiting,
+        "aside": status.aside,
+    }
 
 
 def _shape(agents: list[StatusData], hooks: list[StatusData]) -> str:
