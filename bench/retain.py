@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 
 import vademecum
-from vademecum.agent.retaining import conversation_of, retain_now
+from vademecum.agent.retainer import conversation_of, retain_now
 from vademecum.bank.retention import look
 from vademecum.model import Origin
 

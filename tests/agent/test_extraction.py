@@ -11,7 +11,8 @@ import pytest
 
 import vademecum
 from servers import openai
-from vademecum.agent.retaining import ASK_KIND, KIND, retain_now
+from vademecum.agent.retainer import retain_now
+from vademecum.agent.retaining import ASK_KIND, KIND
 from vademecum.agent.session import Session
 from vademecum.agent.worker import handlers
 from vademecum.clock import now_ms

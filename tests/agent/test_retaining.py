@@ -11,14 +11,8 @@ from pathlib import Path
 import pytest
 
 import vademecum
-from vademecum.agent.retaining import (
-    KIND,
-    conversation_of,
-    enqueue_left_behind,
-    enqueue_retention,
-    retain_now,
-    run_retention,
-)
+from vademecum.agent.retainer import conversation_of, retain_now, run_retention
+from vademecum.agent.retaining import KIND, enqueue_left_behind, enqueue_retention
 from vademecum.agent.session import Session
 from vademecum.agent.worker import handlers
 from vademecum.bank.retention import Report, look, retain_session
@@ -186,7 +180,7 @@ def test_only_finished_exchanges_are_looked_at_and_the_rest_later(tmp_path: Path
 CRASHING = """
 import os, signal, sys
 import vademecum
-from vademecum.agent.retaining import retain_now
+from vademecum.agent.retainer import retain_now
 from vademecum.bank import retention as place
 vm = vademecum.open(sys.argv[1], config={"memory.provider": "bank"})
 point, count = sys.argv[3], [0]

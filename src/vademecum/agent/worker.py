@@ -76,7 +76,7 @@ def _couriers(vm: Vademecum) -> Couriers:
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
-    from vademecum.agent import embedding, retaining
+    from vademecum.agent import embedding, retainer, retaining
     from vademecum.agent.review import KIND
     from vademecum.agent.reviewer import run_review
 
@@ -84,8 +84,8 @@ def handlers(vm: Vademecum) -> dict[str, Handler]:
         KIND: partial(run_review, vm),
         PURGE: partial(run_purge, vm),
         embedding.KIND: partial(embedding.run_embedding, vm),
-        retaining.KIND: partial(retaining.run_retention, vm),
-        retaining.ASK_KIND: partial(retaining.run_extraction, vm),
+        retaining.KIND: partial(retainer.run_retention, vm),
+        retaining.ASK_KIND: partial(retainer.run_extraction, vm),
     }
 
 

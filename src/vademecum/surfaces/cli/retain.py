@@ -152,7 +152,8 @@ def _conversations(app: App, session: str | None, *, dry_run: bool) -> None:
 
 
 def _one(app: App, session: str, *, dry_run: bool) -> tuple[list[Finding], Report | None]:
-    from vademecum.agent.retaining import conversation_of, retain_now, working_folder
+    from vademecum.agent.retainer import conversation_of, retain_now
+    from vademecum.agent.retaining import working_folder
 
     if not dry_run:
         return [], retain_now(app.vm, session, folder=working_folder())
@@ -192,7 +193,8 @@ def _told(one: Retained) -> str:
 
 
 def _explain(app: App, text: str) -> None:
-    from vademecum.agent.retaining import Known, working_folder
+    from vademecum.agent.retainer import Known
+    from vademecum.agent.retaining import working_folder
     from vademecum.bank.findings import explain
 
     found = explain(text, known=Known(app.vm, working_folder()))
