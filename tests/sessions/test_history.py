@@ -275,3 +275,11 @@ def test_tool_calls_are_searched_and_their_kept_answers_are_not(history: History
     id_ = say("on it", role="assistant", calls=calls)
     assert [hit.message_id for hit in history.search("terraform").results] == [id_]
     assert not history.search("marzipan").results
+
+
+def test_who_said_it_is_kept_with_a_message_of_several_speakers(history: History) -> None:
+    session = history.open().id
+    history.record(session, "user", "I moved to Porto.", origin=Origin.user(), speaker="  Ines \n Costa ")
+    history.record_many(session, [NewMessage("user", "I stay here.", Origin.user(), speaker="Rui" * 40)])
+    history.record(session, "assistant", "Noted.", origin=Origin.assistant())
+    assert [one.speaker for one in history.messages(session)] == ["Ines Costa", ("Rui" * 40)[:80], ""]

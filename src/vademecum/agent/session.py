@@ -193,13 +193,16 @@ class Session:
         """True when `sessions.new_after` says that the next message belongs to a new session."""
         return not self.incognito and bool(boundary(self.vm, self.vm.history.find(self.id)))
 
-    def user(self, text: str) -> int | None:
-        """Record what the user said; returns the message id (None when incognito)."""
+    def user(self, text: str, *, speaker: str = "") -> int | None:
+        """Record what the user said; returns the message id (None when incognito).
+
+        `speaker` names the person in a conversation of several; a search knows then who said what.
+        """
         from vademecum.core.memory_tool import Attempts
 
         self.attempts = Attempts()
         self.refresh()
-        return self.record("user", text, Origin.user(self.vm.actor.user))
+        return self.record("user", text, Origin.user(self.vm.actor.user), speaker=speaker)
 
     def assistant(self, text: str) -> int | None:
         """Record what the assistant answered, and queue a review when one is due."""
@@ -273,6 +276,7 @@ class Session:
         tool: str | None = None,
         calls: list[dict[str, Any]] | None = None,
         turn: str | None = None,
+        speaker: str = "",
     ) -> int | None:
         """Store one message; the first words of the user become the title. None when incognito.
 
@@ -286,7 +290,15 @@ class Session:
             origin = self.context.carried(origin)
         self.spoken = True
         message = self.vm.history.record(
-            self.id, role, text, origin=origin, tool=tool, calls=calls, channel=self.channel, turn=turn
+            self.id,
+            role,
+            text,
+            origin=origin,
+            tool=tool,
+            calls=calls,
+            channel=self.channel,
+            turn=turn,
+            speaker=speaker,
         )
         if role == "user" and not self.title:
             self.title = title_of(self.vm.redactor.clean(text))

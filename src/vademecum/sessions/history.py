@@ -33,6 +33,9 @@ REMEMBERED_ORIGINS = 256
 BATCH = 2_000
 """Messages that `record_many` stores in one transaction; more are stored in several."""
 
+SPEAKER_CHARS = 80
+"""Characters of a speaker's name; the rest of a longer one is left out."""
+
 HELD = "[in quarantine: kept, and shown to no model; `vademecum release` gives it back]"
 """What stands in the place of a message that is in quarantine."""
 
@@ -167,9 +170,13 @@ class History:
         channel: str = "",
         turn: str | None = None,
         source: str | None = None,
+        speaker: str = "",
     ) -> int:
-        """Store one message and return its id; for a `source` that the session has, the id it was stored under."""
-        message = NewMessage(role, content, origin, tool, calls, time, channel, turn, source)
+        """Store one message and return its id; for a `source` that the session has, the id it was stored under.
+
+        `speaker` names who said it where several share a role (a group chat, an import); at most SPEAKER_CHARS.
+        """
+        message = NewMessage(role, content, origin, tool, calls, time, channel, turn, source, speaker)
         row = self._need(session_id)
         with self._db.atomic():
             new = self._store(row, [message])
@@ -319,6 +326,7 @@ class History:
             turn=message.turn,
             source=message.source,
             indexed=index_text(self._actor, searchable(said.text, called)),
+            speaker=self._clean(" ".join(message.speaker.split())[:SPEAKER_CHARS]) if message.speaker else "",
         )
 
     def _printed(self, origin: Origin) -> str:
@@ -369,4 +377,5 @@ def _message(row: MessageRow) -> Message:
         origin=Origin.parse(row.origin),
         channel=row.channel,
         turn=row.turn,
+        speaker="" if row.held else row.speaker,
     )

@@ -36,7 +36,10 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One stored turn; `calls` are the tool calls that an assistant message made."""
+    """One stored turn; `calls` are the tool calls that an assistant message made.
+
+    `speaker` is the name of who said it, in a conversation of several; empty: the role says it.
+    """
 
     id: int
     session_id: str
@@ -48,6 +51,7 @@ class Message:
     origin: Origin
     channel: str
     turn: str | None
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class NewMessage:
     """A message to record.
 
     `source` names where an imported message came from; a session takes each source once. `time` None means now,
-    `channel` empty means the session's.
+    `channel` empty means the session's, `speaker` empty that the role says who spoke.
     """
 
     role: Role
@@ -67,6 +71,7 @@ class NewMessage:
     channel: str = ""
     turn: str | None = None
     source: str | None = None
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

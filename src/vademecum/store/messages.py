@@ -17,7 +17,7 @@ from vademecum.errors import LockedError
 from vademecum.model import Actor
 from vademecum.store.connection import Database, translated
 
-_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn, m.held"
+_COLUMNS = "m.id, s.id, m.time, m.role, m.content, m.tool, m.calls, m.origin, m.channel, m.turn, m.held, m.speaker"
 _JOIN = "messages m JOIN sessions s ON s.n = m.session"
 _OWN = "s.agent = :agent AND s.user = :user"
 
@@ -38,6 +38,7 @@ class MessageRow:
     turn: str | None
     held: int
     """1: in quarantine."""
+    speaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class NewRow:
     turn: str | None
     source: str | None
     indexed: str
+    speaker: str = ""
 
 
 def insert(db: Database, rows: Iterable[NewRow]) -> list[int]:
@@ -67,8 +69,8 @@ def insert(db: Database, rows: Iterable[NewRow]) -> list[int]:
         cursor: Any = db.raw.cursor()  # apsw's own stubs are partly untyped
         for row in rows:
             stored = cursor.execute(
-                "INSERT INTO messages (session, time, role, content, tool, calls, origin, channel, turn, source)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                "INSERT INTO messages (session, time, role, content, tool, calls, origin, channel, turn, source,"
+                " speaker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
                 (
                     row.session,
                     row.time,
@@ -80,6 +82,7 @@ def insert(db: Database, rows: Iterable[NewRow]) -> list[int]:
                     row.channel,
                     row.turn,
                     row.source,
+                    row.speaker,
                 ),
             ).fetchall()
             if not stored:

@@ -441,6 +441,11 @@ CREATE TABLE provider_health (
 ALTER TABLE sessions ADD COLUMN synced_to INTEGER NOT NULL DEFAULT 0;
 """
 
+_SPEAKERS = """
+ALTER TABLE messages ADD COLUMN speaker TEXT NOT NULL DEFAULT '';
+CREATE INDEX messages_speaker ON messages (speaker, session) WHERE speaker <> '';
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -456,4 +461,5 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("manifests", _MANIFESTS),
     ("vectors", _VECTORS),
     ("outbox", _OUTBOX),
+    ("speakers", _SPEAKERS),
 ]
