@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from contract_suite import Ticking, host, turn
 from fake import Vendor, fake
+from memory_package import install
 
 import vademecum
 from vademecum.errors import ProviderError
@@ -141,8 +143,6 @@ def test_two_deliver_and_each_turn_is_told_once(make: Make, vendor: Vendor) -> N
     one, other = make(), make()
     for number in range(1, 51):
         one.sync_all(turn(number, "hello"))
-    import threading
-
     threads = [threading.Thread(target=manager.deliver) for manager in (one, other)]
     for thread in threads:
         thread.start()
@@ -163,8 +163,6 @@ def opened(tmp_path: Path, **config: object) -> vademecum.Vademecum:
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A memory that keeps its turns in a file, installed as a package; returns that file."""
-    from conftest import install  # type: ignore[import-not-found]
-
     site = install(tmp_path / "site-packages", "files", "file_memory:FileMemory", "file-memory")
     monkeypatch.syspath_prepend(str(site))
     kept = tmp_path / "told.jsonl"
