@@ -17,6 +17,7 @@ from typing import Any, Literal
 import msgspec
 
 from vademecum.bank.exchanges import exact
+from vademecum.bank.typed import ask_typed
 from vademecum.bank.types import KINDS, Kind
 from vademecum.clock import parse_iso
 from vademecum.model import ToolSpec, tokens
@@ -150,16 +151,8 @@ def extract(ask: Callable[[ChatRequest], ChatReply], shown: Sequence[Shown], kep
 
     Raises whatever `ask` raises (ModelError; RefusedError when the allowance is used up).
     """
-    request = _request(shown, kept)
-    for _ in range(2):
-        reply = ask(request)
-        try:
-            answer = _read(reply)
-        except (msgspec.ValidationError, msgspec.DecodeError, ValueError) as error:
-            request = _again(request, str(error))
-            continue
-        return _checked(answer.facts, shown)
-    return Extracted(usable=False)
+    answer = ask_typed(ask, _request(shown, kept), _Answer)
+    return Extracted(usable=False) if answer is None else _checked(answer.facts, shown)
 
 
 def _request(shown: Sequence[Shown], kept: Sequence[str]) -> ChatRequest:
@@ -176,28 +169,6 @@ def _line(one: Shown) -> str:
     if one.signal:
         row["worth_a_look"] = True
     return json.dumps(row | {"text": text}, ensure_ascii=False)
-
-
-def _again(request: ChatRequest, why: str) -> ChatRequest:
-    """The same request once more, with what was wrong with the answer, but not the answer."""
-    hint = f"Your last answer could not be read ({why[:300]}). Call `keep` once, as described."
-    said = f"{request.messages[0].text}\n\n{hint}"
-    return ChatRequest(request.system, (ChatMessage("user", said),), request.tools, request.max_tokens)
-
-
-def _read(reply: ChatReply) -> _Answer:
-    """The typed answer: a call of the tool, or the same object as text. Raises ValueError."""
-    for call in reply.calls:
-        if call.broken:
-            raise ValueError("the arguments were no JSON object")
-        if call.name == KEEP_TOOL.name:
-            return msgspec.convert(call.args, _Answer)
-    if reply.truncated:
-        raise ValueError("the answer was cut off")
-    begin, end = reply.text.find("{"), reply.text.rfind("}")
-    if begin < 0 or end < begin:
-        raise ValueError("there was no call of the tool `keep`")
-    return msgspec.json.decode(reply.text[begin : end + 1].encode("utf-8", "replace"), type=_Answer)
 
 
 def _checked(facts: Sequence[Drawn], shown: Sequence[Shown]) -> Extracted:
@@ -224,11 +195,15 @@ def _wrong(fact: Drawn, shown: Sequence[Shown]) -> str:
         return f"its quote does not stand in message {fact.message}"
     if fact.kind in _OF_THE_USER and said.role != "user":
         return "it is about what the user wants, and quotes somebody else"
-    everything = " ".join(one.text for one in shown).casefold()
-    for word in _PRECISE.findall(f"{text} {fact.signature} {fact.fix}"):
-        if word.strip(".:/-").casefold() not in everything:
-            return f"{word[:60]!r} was not said"
-    return ""
+    invented = not_said(f"{text} {fact.signature} {fact.fix}", " ".join(one.text for one in shown))
+    return f"{invented[:60]!r} was not said" if invented else ""
+
+
+def not_said(text: str, said: str) -> str:
+    """The first number or code-like word of `text` that does not stand in `said`; empty when all do."""
+    everything = said.casefold()
+    words = (word for word in _PRECISE.findall(text) if word.strip(".:/-").casefold() not in everything)
+    return next(words, "")
 
 
 def _date(text: str) -> int | None:
