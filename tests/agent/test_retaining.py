@@ -24,6 +24,7 @@ from vademecum.store import retention
 PORT = "The staging database listens on port 5433."
 TABS = "I prefer tabs over spaces in Go files."
 MINUTE = 60_000
+DAY = 24 * 60 * MINUTE
 
 
 def opened(home: Path, **more: object) -> vademecum.Vademecum:
@@ -322,6 +323,19 @@ def test_a_correction_that_may_mean_several_facts_stands_beside_them_and_is_list
     retained(vm, "No, we use pnpm in the frontend, not npm.")
     assert len(facts(vm)) == 3
     assert len(vm.bank.contradictions()) == 2
+
+
+def test_conversations_from_before_keep_their_time_in_whatever_order_they_are_looked_through(tmp_path: Path) -> None:
+    now = [now_ms() - 300 * DAY]
+    vm = vademecum.open(tmp_path, config={"memory.provider": ""}, clock=lambda: now[0])
+    early = talk(vm, "No, we use pnpm for packages, not npm.")
+    then, now[0] = now[0], now[0] + 200 * DAY
+    late = talk(vm, "We use npm for packages.")
+    now[0] += 100 * DAY
+    for session in (late, early):
+        retain_now(vm, session.id)
+    assert facts(vm) == ["We use npm for packages.", "we use pnpm for packages, not npm."]
+    assert sorted(one.learnt_at for one in vm.bank.list()) == [then, then + 200 * DAY]
 
 
 def test_a_correction_by_somebody_else_closes_nothing_by_itself(tmp_path: Path) -> None:

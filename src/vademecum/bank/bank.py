@@ -26,6 +26,8 @@ from vademecum.store.facts import FactRow, Only
 if TYPE_CHECKING:
     from vademecum.bank.exchange import Exported, Imported
     from vademecum.bank.recall import What
+    from vademecum.bank.reflect import Reflection
+    from vademecum.bank.typed import Ask
     from vademecum.bank.types import Recall
     from vademecum.gate.door import Gate
     from vademecum.gate.selector import Copy, Selector
@@ -49,6 +51,7 @@ class Bank:
         *,
         clock: Clock = now_ms,
         embedder: Callable[[], Embedder | None] = lambda: None,
+        model: Callable[[], Ask | None] = lambda: None,
     ) -> None:
         self.db = db
         self.actor = actor
@@ -56,6 +59,7 @@ class Bank:
         self.gate = gate
         self.clock = clock
         self.embedder = embedder
+        self.model = model
         self.ledger = Ledger(db, actor, config.bank, gate, clock, local_tools=config.gate.local_tools)
         self.scopes = Scopes(db, actor, config.bank)
 
@@ -76,12 +80,14 @@ class Bank:
         unattended: bool = False,
         propose: bool = False,
         derived: bool = False,
+        at: int | None = None,
     ) -> Retained:
         """Keep a statement, or give its evidence to the fact that says the same; the same evidence counts once.
 
         `origin` None is the assistant's. `evidence` empty: the text itself, said now. `entities` None: found in the
         text. Validity in UTC ms, from inclusive, to exclusive. `propose`: it waits for a person, as does what anybody
-        but the owner or a person brings to a scope that others read. At most 4,000 characters with its details.
+        but the owner or a person brings to a scope that others read. `at`: when it was learnt, UTC ms (None: now). At
+        most 4,000 characters with its details.
 
         Raises UsageError, BlockedError, RefusedError, LockedError, StorageError; nothing is written then.
         """
@@ -98,6 +104,7 @@ class Bank:
             detail=detail,
             session=session,
             derived=derived,
+            at=at,
         )
         shared = draft.scope in SHARED and not self._at_once(draft.origin)
         return self.ledger.keep(draft, unattended=unattended, propose=propose or shared)
@@ -310,6 +317,17 @@ class Bank:
             timewords=timewords,
         )
         return recall(self, question)
+
+    def reflect(self, question: str, *, keep: bool = False) -> Reflection:
+        """An answer over many memories with a citation for each claim; without a model the evidence, grouped.
+
+        `keep` stores the answer as a derived fact, which is never input to another. Raises UsageError, and with `keep`
+        what `retain` raises; see `vademecum.bank.reflect`.
+        """
+        from vademecum.bank.reflect import reflect
+
+        why = "No model may be asked: none is configured, or background_limit is 0."
+        return reflect(self, question, self.model(), why=why, keep=keep)
 
     def forget(self, selector: Selector | str, *, by: Origin) -> tuple[Copy, ...]:
         """Erase for good what the bank has from somewhere, or that holds a text, of all users of the agent.

@@ -54,7 +54,9 @@ def standing(bank: Bank, finding: Finding) -> list[Fact]:
         if score:
             scored.append((score, n))
     best = max((score for score, _ in scored), default=0.0)
-    return bank.ledger.reader.facts([rows[n] for score, n in scored if score == best])
+    about = bank.ledger.reader.facts([rows[n] for score, n in scored if score == best])
+    # what was said after the correction is not what it corrects: conversations may be looked through in any order
+    return [fact for fact in about if all(one.at <= finding.row.time for one in fact.evidence)]
 
 
 def _expressions(finding: Finding) -> list[str]:

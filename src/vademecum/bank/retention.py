@@ -195,6 +195,7 @@ class _Keeper:
                     origin=origin,
                     evidence=evidence,
                     kind=finding.kind,
+                    at=self._time(row),
                     detail=detail,
                     session=self._conversation.session,
                     unattended=self._mode == "propose",
@@ -239,6 +240,7 @@ class _Keeper:
                 session=self._conversation.session,
                 unattended=True,
                 propose=self._mode == "propose",
+                at=self._time(row),
             )
 
         self._guarded(write)
@@ -281,7 +283,12 @@ class _Keeper:
             detail=detail,
             session=self._conversation.session,
             propose=self._mode == "propose",
+            at=min(evidence[0].at, self._bank.clock()),
         )
+
+    def _time(self, row: Row) -> int:
+        """When it was learnt: when it was said, whenever that is looked at."""
+        return min(row.time, self._bank.clock())
 
     def _evidence(self, row: Row, quote: str) -> Evidence:
         return Evidence(quote, row.origin, row.time, self._conversation.session, row.id, speaker_of(row))
