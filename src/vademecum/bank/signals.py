@@ -1,9 +1,10 @@
 """What in a person's sentence is worth remembering, found by rules alone: no model, no network.
 
-Idea: one rule file a language in `rules/`, read from the top, and the first rule that fits decides. The files keep the
-order of the decision tree: what is only for this session and says so, correction or explicit instruction, questions and
-requests, preference, convention, environment, then the quirk or the workflow that worked. What no rule knows is
-skipped.
+Idea: one rule file a language in `rules/`, read from the top to the first rule that fits. The files keep the order of
+the decision tree: what is only for this session and says so, correction or explicit instruction, questions and
+requests, preference, convention, environment, then the quirk or the workflow that worked. A rule that is sure decides
+(`any.toml` names those). One that is not sure, or none, leaves it to the cues in all the words of the sentence
+(`bank.cues`), among which the rule is one.
 Invariant: any text gets an answer, in time linear in its length: a sentence is bounded, and no pattern may repeat
 without a bound (the notation of the rules has no way to say it; a test holds it).
 
@@ -29,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
+from vademecum.bank.cues import Verdict, Weights, Words
 from vademecum.bank.sentences import sentences
 
 LONGEST_TEXT = 4_000
@@ -43,6 +45,7 @@ Target = Literal["memory", "user"]
 _RULES = Path(__file__).parent / "rules"
 _LATIN = ("en", "de", "fr", "es", "nl")
 _NOTATION = {" … ": "[ ,](?:.{0,60}?[ ,])?", " ": "[ ,]{1,2}", " ?": "[ ,]{0,2}", "…": ".{0,60}?", "~": r"\w{0,12}"}
+_CUES_SHOWN = 4
 _STRIPS = 4  # leading formulas that are taken off one after the other: "ok, please remember that from now on"
 
 
@@ -50,8 +53,9 @@ _STRIPS = 4  # leading formulas that are taken off one after the other: "ok, ple
 class Signal:
     """What one sentence is, and where it would go.
 
-    `target` is the core store, None for `skip`. `rule` is `language.rule`, `language` is empty when none was
-    recognised. `statement` is what lasts, in the person's own words. `reason` says why, in English.
+    `target` is the core store, None for `skip`. `rule` is `language.rule`, or `language.cues` when not one rule but all
+    the words decided; `language` is empty when none was recognised. `statement` is what lasts, in the person's own
+    words. `reason` says why, in English.
     """
 
     branch: Branch
@@ -75,6 +79,7 @@ class _Rules(NamedTuple):
     lead: re.Pattern[str]  # "remember that", "from now on": said to us, no part of the statement
     tail: re.Pattern[str]
     negations: frozenset[str]
+    words: Words
     rules: tuple[_Rule, ...]
 
 
@@ -93,9 +98,7 @@ def classify(sentence: str, *, known: Collection[str] = ()) -> Signal:
     languages = _languages(folded)
     if not languages:
         return _skip("any.language", "", text, "in none of the languages that the rules know")
-    answers = (_read(text, language) for language in languages)
-    signal = next((answer for answer in answers if not answer.rule.endswith(".none")), None)
-    signal = signal or _skip(f"{languages[0]}.none", languages[0], text, "no rule finds anything that lasts")
+    signal = _decide(_reading(text, languages))
     if signal.branch != "skip" and _is_known(signal, known):
         return _skip(f"{signal.language}.known", signal.language, signal.statement, "a context file says so already")
     return signal
@@ -115,19 +118,56 @@ def _skip(rule: str, language: str, statement: str, reason: str) -> Signal:
     return Signal("skip", None, rule, language, statement, reason)
 
 
-def _read(text: str, language: str) -> Signal:
-    """What the rules of one language say."""
+class _Reading(NamedTuple):
+    language: str
+    core: str  # the sentence without its courtesies
+    rule: _Rule | None  # the first that fits
+    cues: dict[str, str]
+
+
+def _reading(text: str, languages: tuple[str, ...]) -> _Reading:
+    """The sentence as read in the first language that has a rule for it, else in the one with the most cues."""
+    readings = [_read(text, language) for language in languages]
+    with_rule = next((reading for reading in readings if reading.rule), None)
+    return with_rule or max(readings, key=lambda reading: len(reading.cues))
+
+
+def _read(text: str, language: str) -> _Reading:
     rules = _rules(language)
     core = _strip(text, rules.courtesy, None)
     folded = fold(core)
     for rule in rules.rules:
         if _compiled(rule.fits).search(folded) and not (rule.unless and _compiled(rule.unless).search(folded)):
-            name = f"{language}.{rule.name}"
-            if rule.branch == "skip":
-                return _skip(name, language, core, rule.why)
-            statement = _strip(core, rules.lead, rules.tail)
-            return Signal(rule.branch, _target(rule.branch), name, language, statement, rule.why)
-    return _skip(f"{language}.none", language, core, "no rule finds anything that lasts")
+            return _Reading(language, core, rule, {} if rule.name in _sure() else rules.words.cues(core, folded))
+    return _Reading(language, core, None, rules.words.cues(core, folded))
+
+
+def _decide(reading: _Reading) -> Signal:
+    """The rule's branch if it is sure or the cues agree, else theirs."""
+    language, core, rule, cues = reading
+    if rule and rule.name in _sure():
+        return _found(reading, rule.branch, rule.name, rule.why)
+    verdict = _weights().verdict(cues, rule.branch if rule else "")
+    branch = cast("Branch", verdict.branch)
+    if rule and branch == rule.branch:
+        return _found(reading, branch, rule.name, rule.why)
+    if rule is None and branch == "skip":
+        return _skip(f"{language}.none", language, core, "no rule finds anything that lasts")
+    return _found(reading, branch, "cues", _reads_like(verdict))
+
+
+def _found(reading: _Reading, branch: Branch, rule: str, why: str) -> Signal:
+    language, core = reading.language, reading.core
+    if branch == "skip":
+        return _skip(f"{language}.{rule}", language, core, why)
+    rules = _rules(language)
+    return Signal(branch, _target(branch), f"{language}.{rule}", language, _strip(core, rules.lead, rules.tail), why)
+
+
+def _reads_like(verdict: Verdict) -> str:
+    what = "something that does not last" if verdict.branch == "skip" else f"what is kept as {verdict.branch}"
+    shown = (name if name == words else f"{name} ({words})" for name, words in verdict.cues[:_CUES_SHOWN])
+    return f"reads like {what}: {', '.join(shown)}"
 
 
 def _target(branch: Branch) -> Target:
@@ -272,7 +312,22 @@ def _rules(language: str) -> _Rules:
     )
     tail = re.compile(f"[ ,，]{{0,2}}(?:{_alternatives(forms['tail'], lists, language)})[ .!。！]{{0,4}}$")
     negations = frozenset(fold(data["negations"]).split())
-    return _Rules(courtesy, lead, tail, negations, tuple(_read_rules(data["rule"], lists, language)))
+    form = {"spaced": language != "zh", "compounds": language in ("de", "nl")}
+    words = Words(data["cues"], _shared()["cues"], fold=fold, **form)
+    return _Rules(courtesy, lead, tail, negations, words, tuple(_read_rules(data["rule"], lists, language)))
+
+
+@functools.cache
+def _sure() -> frozenset[str]:
+    return frozenset(_shared()["decide"]["sure"].split())
+
+
+@functools.cache
+def _weights() -> Weights:
+    import json
+
+    data = json.loads((_RULES / "weights.json").read_text(encoding="utf-8"))
+    return Weights(data, **_shared()["weigh"])
 
 
 def _read_rules(rules: list[dict[str, Any]], lists: Mapping[str, str], language: str) -> Iterator[_Rule]:
