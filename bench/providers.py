@@ -67,7 +67,7 @@ def opened(folder: Path, provider: str, clock: Any) -> vademecum.Vademecum:
     vm = vademecum.open(folder, config={"memory.provider": provider, "memory.review_every_turns": 0}, clock=clock)
     if provider:
         given = incoming.make_manager(vm)._host
-        vm.__dict__["manager"] = Manager(given, lambda _name: Memory)
+        vm._shared.managers[vm.actor] = Manager(given, lambda _name: Memory)
     return vm
 
 
@@ -107,7 +107,7 @@ def main() -> int:
         gone = opened(folder / "gone", "memory", clock)
         turns(gone, 10)  # the breaker opens
         dead = turns(gone, args.turns)
-        gone.manager.close(drain_seconds=0)
+        gone.manager.close(seconds=0)
 
         Memory.rate = 0.5
         half = opened(folder / "half", "memory", clock)

@@ -50,7 +50,7 @@ def make(home: Home, database: Database, clock: Ticking, vendor: Vendor) -> Iter
     yield manager
     vendor.release.set()
     for one in made:
-        one.close(drain_seconds=0)
+        one.close(seconds=0)
 
 
 def ask(manager: Manager, text: str = "staging port?", session: str = "s") -> str:
@@ -142,7 +142,7 @@ def test_a_hanging_memory_piles_up_no_threads_and_is_told(make: Make, vendor: Ve
         assert ask(manager, session=f"s{number}") == ""
         manager.sync_all(turn(number, "hello", session=f"s{number}"))
     assert threading.active_count() - before <= THREADS + 1
-    manager.close(drain_seconds=0.1)
+    manager.close(seconds=0.1)
 
 
 def test_after_failures_it_is_left_alone_and_tried_again(make: Make, vendor: Vendor, clock: Ticking) -> None:

@@ -53,7 +53,7 @@ def make(home: Home, database: Database, clock: Ticking, vendor: Vendor) -> Iter
 
     yield manager
     for one in made:
-        one.close(drain_seconds=0)
+        one.close(seconds=0)
 
 
 def drained(manager: Manager, clock: Ticking, steps: int = 5000) -> None:

@@ -312,3 +312,18 @@ def test_doctor_and_the_status_page_say_how_it_is(tmp_path: Path, vendor: Vendor
     assert "Did you mean `honcho`?" in found[0]["hint"]
     assert "3 wait for a memory that is not in use" in found[1]["message"]
     assert done.returncode == 1
+
+
+def test_closing_a_home_closes_the_memories_of_all_its_users_and_it_can_be_used_again(
+    tmp_path: Path, vendor: Vendor
+) -> None:
+    vm = opened(tmp_path)
+    for user in ("owner", "ana"):
+        with vm.as_(user=user).session(key="k") as s, s.turn(f"I am {user}") as t:
+            t.answer("hello")
+    vm.close()
+    assert sorted(turn.user for turn in vendor.turns.values()) == ["I am ana", "I am owner"]
+    assert vendor.count("close") == vendor.count("open") == 2
+    with vm, vm.session(key="k") as s, s.turn("again") as t:
+        t.answer("hello")
+    assert vendor.turns[t.id].user == "again"

@@ -48,7 +48,7 @@ def forget_elsewhere(vm: Vademecum, selector: Selector, copies: Iterable[Copy]) 
 
 
 def _asked(vm: Vademecum, selector: Selector) -> Elsewhere:
-    manager, mine = vm.manager, "manager" not in vm.__dict__
+    manager = vm.manager
     try:
         done = manager.forget(selector)
         return Elsewhere(manager.name, done.count, kept=done.kept)
@@ -57,9 +57,6 @@ def _asked(vm: Vademecum, selector: Selector) -> Elsewhere:
         if selector.kind == "entry":
             hint = "Run the same command again when it can be reached; the text is kept nowhere for that."
         return Elsewhere(manager.name, failed=vm.redactor.clean(error.message), hint=hint)
-    finally:
-        if mine:
-            vm.close_manager()
 
 
 def _by_place(provider: str, copies: Sequence[Copy]) -> tuple[Elsewhere, ...]:

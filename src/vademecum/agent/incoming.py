@@ -8,6 +8,7 @@ session before the model reads it, and a turn goes on without recall when anythi
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,8 @@ from vademecum.store import outbox
 from vademecum.store.manifests import ManifestEntry, record_manifest
 
 if TYPE_CHECKING:
-    import threading
-
     from vademecum.agent.turn import Turn
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.model import Actor
 
 _REMEMBERED = 1024
 
@@ -109,33 +107,11 @@ def after_turn(vm: Vademecum, text: str) -> None:
     vm.manager.queue_prefetch_all(text)
 
 
-class Couriers:
-    """Delivers what waits in the outbox for all agents and users of a home; the background worker's part."""
-
-    def __init__(self, vm: Vademecum) -> None:
-        self._vm = vm
-        self._others: dict[Actor, Vademecum] = {}
-
-    def run(self, stop: threading.Event) -> int:
-        """Deliver what is due; returns how many rows."""
-        vm = self._vm
-        provider = vm.config.memory.provider
-        count = 0
-        for actor in outbox.lanes(vm.db, provider, vm.clock()) if provider else ():
-            if stop.is_set():
-                break
-            count += self._of(actor).manager.deliver(stop=stop.is_set)
-        return count
-
-    def _of(self, actor: Actor) -> Vademecum:
-        if actor == self._vm.actor:
-            return self._vm
-        if actor not in self._others:
-            self._others[actor] = self._vm.as_(actor.agent, actor.user)
-        return self._others[actor]
-
-    def close(self) -> None:
-        """Close the providers that were opened for others than the worker's own agent and user."""
-        for other in self._others.values():
-            other.close_manager()
-        self._others.clear()
+def deliver_all(vm: Vademecum, stop: Callable[[], bool]) -> int:
+    """Deliver what is due for all agents and users of the home; returns how many rows. For the background worker."""
+    count = 0
+    for actor in outbox.lanes(vm.db, vm.config.memory.provider, vm.clock()):
+        if stop():
+            break
+        count += vm.as_(actor.agent, actor.user).manager.deliver(stop=stop)
+    return count

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from vademecum.agent.quarantine import Aside
     from vademecum.agent.session import Session
     from vademecum.bank.bank import Bank
+    from vademecum.bank.typed import Ask
     from vademecum.config import Config
     from vademecum.core.memory import CoreMemory
     from vademecum.core.notes import Notes
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from vademecum.store.connection import Database
 
 T = TypeVar("T")
+
+CLOSE_SECONDS = 5.0
+"""How long `close` takes at most to tell the memory next to the core what it has still to be told."""
 
 
 class lazy(Generic[T]):
@@ -74,6 +79,7 @@ class Shared:
         self.overrides = dict(overrides)
         self.clock = clock
         self.lock = threading.RLock()
+        self.managers: dict[Actor, Manager] = {}
 
     @lazy
     def config(self) -> Config:
@@ -240,16 +246,36 @@ class Vademecum:
         from vademecum.bank.bank import Bank
         from vademecum.bank.tier import FactsTier
 
-        bank = Bank(self.db, self.actor, self.config, self.gate, clock=self.clock, embedder=lambda: self.embedder)
+        bank = Bank(
+            self.db,
+            self.actor,
+            self.config,
+            self.gate,
+            clock=self.clock,
+            embedder=lambda: self.embedder,
+            model=self._reflecting,
+        )
         self.gate.register(FactsTier(bank))
         return bank
 
-    @lazy
+    def _reflecting(self) -> Ask | None:
+        from vademecum.agent.spending import asker
+
+        return asker(self, "reflect")
+
+    @property
     def manager(self) -> Manager:
-        """The memory next to the core, `memory.provider`; with none configured it recalls and tells nothing."""
+        """The memory next to the core, `memory.provider`, one for each agent and user of this process; with none
+        configured it recalls and tells nothing.
+        """
+        found = self._shared.managers.get(self.actor)
+        if found is not None:
+            return found
         from vademecum.agent.incoming import make_manager
 
-        return make_manager(self)
+        made = make_manager(self)  # outside of the lock: it asks for parts that have locks of their own
+        with self._shared.lock:
+            return self._shared.managers.setdefault(self.actor, made)
 
     @lazy
     def history(self) -> History:
@@ -348,19 +374,16 @@ class Vademecum:
         through what was said for facts; then close the database for this home, in every thread. The object reopens
         all of it when used again.
         """
-        self.close_manager()
+        until = time.monotonic() + CLOSE_SECONDS
+        while self._shared.managers:
+            _, manager = self._shared.managers.popitem()
+            manager.close(seconds=max(0.0, until - time.monotonic()))
         if self.unretained:
             from vademecum.agent.retaining import finish_all
 
             finish_all(self)
         if "db" in self._shared.__dict__:
             self.db.close()
-
-    def close_manager(self) -> None:
-        """Close the memory next to the core, if it was used."""
-        made = self.__dict__.pop("manager", None)
-        if made is not None:
-            made.close()
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from vademecum.clock import iso
 
 if TYPE_CHECKING:
-    from vademecum.agent.incoming import Couriers
     from vademecum.agent.vademecum import Vademecum
     from vademecum.jobs import Outcome
     from vademecum.jobs.queue import Handler
@@ -40,7 +39,6 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
     from vademecum.agent.retaining import enqueue_left_behind
 
     day, swept_at = "", 0.0
-    couriers: Couriers | None = None
     while not stop.is_set():
         try:
             if not swept_at and wanted(vm.config):
@@ -56,22 +54,15 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
             enqueue_embedding(vm)
             ran = vm.queue.run_due(handlers(vm), stop=stop.is_set)
             if vm.config.memory.provider:
-                couriers = couriers or _couriers(vm)
-                ran += couriers.run(stop)
+                from vademecum.agent.incoming import deliver_all  # only where a memory is configured
+
+                ran += deliver_all(vm, stop.is_set)
         except Exception:  # the boundary of background work: its faults must not be its host's
             log.exception("background work was interrupted; it goes on in %g s", AFTER_FAULT_SECONDS)
             stop.wait(AFTER_FAULT_SECONDS)
             continue
         if not ran:
             stop.wait(poll_seconds)
-    if couriers is not None:
-        couriers.close()
-
-
-def _couriers(vm: Vademecum) -> Couriers:
-    from vademecum.agent.incoming import Couriers  # only where a memory is configured
-
-    return Couriers(vm)
 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:

@@ -42,8 +42,8 @@ from vademecum.store.outbox import New, OutboxRow, Part
 OWN_SECONDS, OTHER_SECONDS = 0.3, 3.0
 """How long a turn waits for recall when memory.recall_seconds is 0: for the built-in bank, for all others."""
 SYNC_SECONDS = 60.0
-DRAIN_SECONDS, CLOSE_SECONDS = 5.0, 2.0
-"""How long the end of a process waits for the outbox, and for the provider's own end."""
+DRAIN_SECONDS, CLOSE_SECONDS, LEAST_SECONDS = 5.0, 2.0, 0.1
+"""How long the end of a process waits for the outbox; for the provider's own end, at most and at least."""
 LONGEST_QUERY, LONGEST_BLOCK, LONGEST_ANSWER = 4000, 500, 16_000
 """Characters of what is asked, of the system block, of a tool's answer."""
 
@@ -443,13 +443,13 @@ class Manager:
             error=error,
         )
 
-    def close(self, *, drain_seconds: float = DRAIN_SECONDS) -> None:
-        """Deliver what is due within `drain_seconds`, close the provider within two more; never raises for it."""
+    def close(self, *, seconds: float = DRAIN_SECONDS) -> None:
+        """Deliver what is due and close the provider, within about so many seconds; never raises for it."""
         if self._closed:
             return
         self._closed = True
-        deadline = time.monotonic() + drain_seconds
-        self._delivery.close(drain_seconds)
+        deadline = time.monotonic() + seconds
+        self._delivery.close(seconds)
         try:
             while (left := deadline - time.monotonic()) > 0 and self._delivery.deliver(
                 limit=1, seconds=left, wait=left
@@ -460,7 +460,8 @@ class Manager:
         opened = self._open
         if opened is not None:
             try:
-                self._calls.start(opened.close, _nothing).wait(CLOSE_SECONDS)
+                call = self._calls.start(opened.close, _nothing)
+                call.wait(min(CLOSE_SECONDS, max(LEAST_SECONDS, deadline - time.monotonic())))
             except ProviderError as error:
                 log.info("%s was not closed: %s", self.name, error)
         self._calls.close()
