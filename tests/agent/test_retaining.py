@@ -270,6 +270,18 @@ def test_the_end_of_a_conversation_or_a_process_retains_without_a_worker(tmp_pat
     assert facts(opened(tmp_path)) == sorted([PORT, TABS])
 
 
+def test_a_switch_to_another_session_retains_the_one_before_and_nothing_twice(tmp_path: Path) -> None:
+    vm = opened(tmp_path)
+    talk(vm, PORT, key="k")
+    second = vm.session("k", new=True)
+    assert facts(vm) == [PORT]
+    second.user(TABS)  # a host with a loop of its own
+    second.assistant("ok")
+    work(vm)
+    assert facts(vm) == sorted([PORT, TABS])
+    assert {len(one.evidence) for one in vm.bank.list()} == {1}
+
+
 def test_a_session_that_is_deleted_meanwhile_is_no_fault(tmp_path: Path) -> None:
     vm = opened(tmp_path)
     session = talk(vm, PORT, key="k")
