@@ -303,7 +303,7 @@ def _summariser(vm: Vademecum) -> Callable[[str, Sequence[SessionHit]], str] | N
 def _recall(caller: Caller, args: dict[str, Any]) -> Answer:
     from vademecum.bank.tool import recall_answer, recall_arguments
 
-    found = caller.vm.bank.recall(**recall_arguments(args))
+    found = caller.vm.bank.recall(**recall_arguments(args), here=caller.session)
     caller.context.hear(*(hit.origin for hit in found.results))
     outside = [hit.id for hit in found.results if caller.context.is_outside(hit.origin)]
     answer = recall_answer(found, outside)

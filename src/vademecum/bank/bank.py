@@ -295,6 +295,7 @@ class Bank:
         what: What = "all",
         vectors: bool | None = None,
         timewords: bool = True,
+        here: str | None = None,
     ) -> Recall:
         """Find facts, and turns that were said; see `vademecum.bank.recall`. `budget` in tokens, times in UTC ms.
 
@@ -315,6 +316,7 @@ class Bank:
             what=what,
             vectors=vectors,
             timewords=timewords,
+            here=here,
         )
         return recall(self, question)
 

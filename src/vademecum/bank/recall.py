@@ -18,6 +18,7 @@ from vademecum.errors import UsageError
 from vademecum.gate.trust import CLASSES, Trust
 from vademecum.model import tokens
 from vademecum.search.prepare import fold
+from vademecum.search.snippet import snippet
 from vademecum.store.fact_index import Within
 from vademecum.store.message_index import tokenizer
 
@@ -33,8 +34,13 @@ What = Literal["all", "facts", "turns"]
 MOST = 100
 _SPARE = 3  # as many times more than are wanted are looked at, for what collapses
 _AROUND, _CLIP = 1, 200  # messages before and after a fact's evidence that are its context, and characters of each
-_FACT_FIRST = 0.08
-"""What a fact is ahead of a turn that fits as well: it was chosen before."""
+_FACT_FIRST, _SURE, _SURE_FIRST = 0.08, 0.6, 0.5
+"""What a fact is ahead of a turn that fits as well, for it was chosen before; and one that fits this well."""
+_WORSE = 0.5  # a turn that fits less than this share of the best one is left out
+TURN_CHARS = 600
+"""Characters of a turn that are shown, round what fits."""
+IN_PROMPT_MS = 12 * 60 * 60 * 1000
+"""What was said in the asking conversation within this time is taken to be in the prompt still."""
 _SHARED, _CLOSE = 0.5, 0.65
 """Share of words, or cosine where it is known, from which on two texts are compared word by word."""
 FRAME = 8
@@ -48,7 +54,8 @@ class Question:
     `kinds` and `scopes`: only facts of these. `min_trust`: the least trusted class that is let through. `as_of`: what
     held then; `since` and `until`: what was learnt or said from then on, and before then; without these a time in the
     words of `text` counts. `vectors`: by meaning as well (True: even when the embedder's weights must be loaded first,
-    about a second; None: only when they are; False: not).
+    about a second; None: only when they are; False: not). `here`: the conversation that asks; its turns that are in the
+    prompt anyway are left out.
     """
 
     text: str
@@ -63,6 +70,7 @@ class Question:
     what: What = "all"
     vectors: bool | None = None
     timewords: bool = True
+    here: str | None = None
 
 
 class _Ranked(NamedTuple):
@@ -171,10 +179,8 @@ class _Recalling:
         return least is None or CLASSES.index(trust) <= CLASSES.index(least)
 
     def _turns(self, *, timed: bool) -> list[_Ranked]:
-        try:
-            from vademecum.bank.turns import recall_turns
-        except ModuleNotFoundError:
-            return []
+        from vademecum.bank.turns import recall_turns
+
         asked = self._asked
         if not self._text.strip():
             return []
@@ -188,7 +194,14 @@ class _Recalling:
             until=self._when.until if timed and self._when else asked.until or asked.as_of,
             now=self._now,
         )
-        return [_Ranked(hit, hit.score, 0) for hit in hits if self._trusted(hit.trust)]
+        least = _WORSE * hits[0].score if hits else 0.0
+        fit = [one for one in hits if one.score >= least and self._trusted(one.trust) and not self._is_here(one)]
+        words = self._text.split()
+        return [_Ranked(replace(one, text=snippet(one.text, words, TURN_CHARS)), one.score, 0) for one in fit]
+
+    def _is_here(self, hit: RecallHit) -> bool:
+        """Whether a turn was said in the asking conversation itself, lately."""
+        return hit.session_id == self._asked.here is not None and self._now - hit.time < IN_PROMPT_MS
 
     # --- what says the same
 
@@ -245,7 +258,7 @@ class _Recalling:
             *messages.of_session(self._bank.db, session.n, after=row.id, limit=_AROUND),
         ]
         lines = tuple(
-            f"{one.role}: {_clipped(one.content)}"
+            f"{one.speaker or one.role}: {_clipped(one.content)}"
             for one in around
             if one.role in ("user", "assistant") and not one.held
         )
@@ -334,7 +347,8 @@ def _of_fact(fact: Fact, found: FoundFact) -> _Ranked:
         valid_to=fact.valid_to,
         arms=arms,
     )
-    return _Ranked(hit, found.score + _FACT_FIRST, fact.n)
+    ahead = _SURE_FIRST if found.score >= _SURE else _FACT_FIRST
+    return _Ranked(hit, found.score + ahead, fact.n)
 
 
 def _why(found: FoundFact) -> str:

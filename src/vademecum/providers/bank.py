@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 HITS = 12
 """What one question brings; the manager shows what its budget has room for."""
-IN_PROMPT_MS = 12 * 60 * 60 * 1000
-"""What was said in the same conversation within this time is taken to be in the prompt still."""
 
 
 class BankProvider(Provider):
@@ -77,9 +75,9 @@ class BankProvider(Provider):
         """Facts and turns of other conversations that fit; by meaning too, when no weights must be loaded for it."""
         bank = self._own
         with _ours():
-            found = bank.recall(query, limit=HITS, min_trust="user")
             here = _said_in(bank, query)
-        hits = [hit for hit in found.results if not _is_in_prompt(hit, here, bank.clock())]
+            found = bank.recall(query, limit=HITS, min_trust="user", here=here)
+        hits = [hit for hit in found.results if not _was_learnt_here(hit, here, bank.clock())]
         with self._lock:
             self._recalled += [hit.id for hit in hits if hit.kind != "turn"]
         return [_recalled(hit) for hit in hits]
@@ -157,11 +155,12 @@ def _said_in(bank: Bank, query: str) -> str | None:
     return messages.latest_saying(bank.db, bank.actor, query)
 
 
-def _is_in_prompt(hit: RecallHit, here: str | None, now: int) -> bool:
-    if here is None or now - hit.time > IN_PROMPT_MS:
+def _was_learnt_here(hit: RecallHit, here: str | None, now: int) -> bool:
+    """Whether a fact is from this very conversation, and what it was learnt from is in the prompt."""
+    from vademecum.bank.recall import IN_PROMPT_MS
+
+    if here is None or hit.kind == "turn" or now - hit.time > IN_PROMPT_MS:
         return False
-    if hit.kind == "turn":
-        return hit.session_id == here
     return bool(hit.evidence) and all(one.session == here for one in hit.evidence)
 
 
