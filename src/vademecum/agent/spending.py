@@ -13,6 +13,7 @@ from vademecum.jobs.allowance import cost
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.bank.typed import Ask
     from vademecum.models import ChatModel, ChatReply, ChatRequest
 
 _ANSWER_TOKENS = 1_000
@@ -21,6 +22,14 @@ _ANSWER_TOKENS = 1_000
 def allowance(vm: Vademecum) -> Allowance:
     """What the home's background requests may still cost today."""
     return Allowance(vm.db, vm.config.background_limit, vm.clock)
+
+
+def asker(vm: Vademecum, purpose: str) -> Ask | None:
+    """What asks the background model for `purpose`; None when there is none or it may not be asked."""
+    from vademecum.agent.retainer import background_model
+
+    model = background_model(vm)
+    return None if model is None else lambda request: ask(vm, model, purpose, request)
 
 
 def ask(vm: Vademecum, model: ChatModel, purpose: str, request: ChatRequest) -> ChatReply:
