@@ -7,6 +7,7 @@ write touches the rows of one fact and nothing else; every read is of one actor.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -252,12 +253,22 @@ class FactStore:
             for row in self.db.all(f"SELECT id, vector FROM facts WHERE {where}", self._with(after=after))
         ]
 
-    def names(self) -> dict[str, str]:
-        """Every entity: the form it is compared in, and how it was written."""
+    def names(self) -> list[str]:
+        """Every entity, in the form it is compared in."""
         rows = self.db.all(
-            "SELECT e.key, min(e.name) FROM entities e JOIN facts f ON f.id = e.fact"
-            " WHERE f.agent = :agent AND f.user = :user GROUP BY e.key",
+            "SELECT DISTINCT e.key FROM entities e JOIN facts f ON f.id = e.fact"
+            " WHERE f.agent = :agent AND f.user = :user ORDER BY e.key",
             self._own,
+        )
+        return [row[0] for row in rows]
+
+    def naming(self, keys: Sequence[str], limit: int) -> dict[int, int]:
+        """Facts that name any of these entities, with how many of them; those with most first, then the newest."""
+        rows = self.db.all(
+            "SELECT f.id, count(*) FROM entities e JOIN facts f ON f.id = e.fact"
+            " WHERE f.agent = :agent AND f.user = :user AND e.key IN (SELECT value FROM json_each(:keys))"
+            " GROUP BY f.id ORDER BY count(*) DESC, f.id DESC LIMIT :limit",
+            self._with(keys=json.dumps(list(keys)), limit=limit),
         )
         return {row[0]: row[1] for row in rows}
 
@@ -278,8 +289,6 @@ class FactStore:
 
 
 def _fact(row: Row) -> StoredFact:
-    import json
-
     fact, text, kind, category, tags, *counts, entities = row
     split = tuple(tag for tag in str(tags).split("\n") if tag)
     return StoredFact(fact, text, kind, category, split, *counts, entities=tuple(json.loads(entities)))

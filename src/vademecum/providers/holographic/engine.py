@@ -35,6 +35,7 @@ LONGEST = 8_000
 """Characters of one fact."""
 MOST_ENTITIES = 32
 _COMPARED = 1_000  # newest facts that are compared with one another for contradictions
+_JUDGED = 1_000  # pairs that are read word by word, the likeliest first
 _ALIKE = 0.35  # from this likeness of content on two facts may be about the same thing
 _DAY_MS = 86_400_000
 _DESCRIBED, _VALUE = 4, 4  # least words of what has a value, its "is" among them; most words of the value
@@ -173,15 +174,12 @@ class Engine:
         matched = dict(self._store.match(" OR ".join(dict.fromkeys(pieces)), 60)) if pieces else {}
         asked = set(self._content(prepare(well_formed(query)))) if terms else set[str]()
         named = self._named(query)
-        ids, matrix = self._refresh()
         close: dict[int, float] = {}
         if asked:
+            ids, matrix = self._refresh()
             pair = phases.bind(phases.text_vector(asked), phases.CONTENT)
             close = self._above(ids, phases.similarity(matrix, pair))
-        about: Counter[int] = Counter()
-        for name in named:
-            for fact in self._above(ids, self._mentions(matrix, name)):
-                about[fact] += 1
+        about = self._store.naming(named, 150)
         best = max(matched.values(), default=0.0) or 1.0
         likely = sorted(close, key=lambda fact: -close[fact])[:60]
         hits: list[Hit] = []
@@ -190,7 +188,7 @@ class Engine:
                 continue
             shared = asked.intersection(self._content(prepare(fact.text)))
             part = len(shared) / len(asked) if asked else 0.0
-            names = about[fact.id] / len(named) if named else 0.0
+            names = about.get(fact.id, 0) / len(named) if named else 0.0
             if not names and part < 0.34 and len(shared) < 2:
                 continue
             points = 0.45 * part + 0.2 * matched.get(fact.id, 0.0) / best + 0.2 * names
@@ -247,7 +245,8 @@ class Engine:
     ) -> list[tuple[StoredFact, StoredFact, float]]:
         """Pairs of facts that cannot both hold, with the likeness of what they are about.
 
-        Looked for among the newest 1,000 facts; with `entity`, among those about it; with `fact`, against that one.
+        Looked for among the newest 1,000 facts, the 1,000 likeliest pairs of them; with `entity`, among those about
+        it; with `fact`, against that one.
         """
         if entity:
             facts = [hit.fact for hit in self.probe(entity, limit=_COMPARED, least_trust=0.0)]
@@ -258,21 +257,26 @@ class Engine:
         if len(facts) < 2:
             return []
         contents = np.stack([phases.text_vector(self._content(prepare(one.text))) for one in facts])
-        square = phases.similarities(contents)
+        square = np.triu(phases.similarities(contents), 1)
+        if fact is not None:
+            square[1:] = 0
+        rows, columns = np.nonzero(square >= _ALIKE)
+        likeness = square[rows, columns]
+        likeliest = np.argsort(-likeness, kind="stable")[:_JUDGED]
         found: list[tuple[StoredFact, StoredFact, float]] = []
-        for row in range(1 if fact is not None else len(facts) - 1):
-            likeness = square[row, row + 1 :]
-            for place in np.flatnonzero(likeness >= _ALIKE).tolist():
-                one, other = facts[row], facts[row + 1 + place]
-                if may_contradict(one.text, other.text) or another_value(one.text, other.text):
-                    older, newer = sorted((one, other), key=lambda each: each.id)
-                    found.append((older, newer, float(likeness[place])))
-        return sorted(found, key=lambda pair: -pair[2])[:limit]
+        for place in likeliest.tolist():
+            one, other = facts[int(rows[place])], facts[int(columns[place])]
+            if may_contradict(one.text, other.text) or another_value(one.text, other.text):
+                older, newer = sorted((one, other), key=lambda each: each.id)
+                found.append((older, newer, float(likeness[place])))
+                if len(found) == limit:
+                    break
+        return found
 
     def _named(self, query: str) -> list[str]:
-        """The known entities that stand in the query."""
+        """The known entities that stand in the query, in the form they are compared in."""
         words = f" {' '.join(_WORD.findall(query.casefold()))} "
-        return [name for key, name in self._store.names().items() if f" {' '.join(_WORD.findall(key))} " in words][:16]
+        return [key for key in self._store.names() if f" {' '.join(_WORD.findall(key))} " in words][:16]
 
     def _mentions(self, matrix: phases.Matrix, entity: str) -> NDArray[np.float32]:
         return phases.similarity(matrix, phases.bind(phases.entity_vector(entity), phases.ENTITY))
