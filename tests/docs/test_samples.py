@@ -20,6 +20,7 @@ NEEDS_A_PERSON = (
     "vademecum serve",
     "vademecum mcp",
     "vademecum memory edit",
+    "vademecum recall --edit",
     "vademecum review approve",
     "vademecum review edit",
     "vademecum review reject",
