@@ -446,6 +446,35 @@ ALTER TABLE messages ADD COLUMN speaker TEXT NOT NULL DEFAULT '';
 CREATE INDEX messages_speaker ON messages (speaker, session) WHERE speaker <> '';
 """
 
+_CARE = """
+CREATE TABLE promotions (
+  proposal TEXT PRIMARY KEY REFERENCES proposals (id) ON DELETE CASCADE, source TEXT NOT NULL, text TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER promotions_erased AFTER UPDATE OF text ON proposals WHEN new.text = '' AND new.before = ''
+BEGIN
+  DELETE FROM promotions WHERE proposal = new.id;
+END;
+CREATE TABLE consolidations (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, user TEXT NOT NULL, at INTEGER NOT NULL, plan TEXT NOT NULL
+) STRICT;
+CREATE TABLE note_uses (
+  agent TEXT NOT NULL, slug TEXT NOT NULL, seen_at INTEGER NOT NULL, uses INTEGER NOT NULL, PRIMARY KEY (agent, slug)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE daily_files (
+  n INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, sha256 TEXT NOT NULL,
+  UNIQUE (agent, name)
+) STRICT;
+CREATE TABLE daily_parts (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL REFERENCES daily_files (n) ON DELETE CASCADE,
+  line INTEGER NOT NULL, lines INTEGER NOT NULL
+) STRICT;
+CREATE INDEX daily_parts_file ON daily_parts (file);
+CREATE VIRTUAL TABLE daily_text USING fts5(
+  body, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
+);
+CREATE TRIGGER daily_parts_deleted AFTER DELETE ON daily_parts BEGIN DELETE FROM daily_text WHERE rowid = old.n; END;
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -462,4 +491,5 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("vectors", _VECTORS),
     ("outbox", _OUTBOX),
     ("speakers", _SPEAKERS),
+    ("care", _CARE),
 ]

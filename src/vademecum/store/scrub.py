@@ -19,6 +19,7 @@ _LEFT_OUT = (
     "message_words",
     "fact_text",
     "fact_words",
+    "daily_text",
     "audit",
     "migrations",
     "vectors",
