@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from contract_suite import FACTS, QUESTIONS, Case, ProviderContract, Ticking, turn
 
+import vademecum
 from servers.mem0 import KEY, Mem0Server
 from servers.rest import CUT, DROP, SILENT, Fault, raw, status
 from vademecum.errors import ProviderError
@@ -122,6 +123,11 @@ def test_a_server_that_holds_more_than_it_can_list_says_so(server: Mem0Server, t
         server.add(f"Fact number {number}.", user_id="owner")
     mem0 = opened(server, tmp_path, "server")
     assert "1,000" in failure(lambda: list(mem0.export())).message
+    gone = mem0.forget(Selector("entry", "Fact number 1000."))  # beyond what is listed, found by its words
+    assert gone.count == 1
+    assert "1,000" in gone.kept
+    assert mem0.forget(Selector("user", "owner")).count == 1000
+    assert server.memories == {}
     mem0.close()
 
 
@@ -297,3 +303,12 @@ def test_what_cannot_work_is_said_before_anything_is_opened(
 def test_a_key_is_not_sent_unencrypted_to_another_machine(tmp_path: Path) -> None:
     context = Context(Actor(), tmp_path, {"host": "http://mem0.example.org"}, ENV, Ticking())
     assert "not encrypted" in failure(Mem0().open, context).message
+
+
+def test_the_vendors_file_is_looked_for_in_the_home_that_is_open(server: Mem0Server, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    vademecum.open(home).close()
+    (home / "mem0.json").write_text(json.dumps({"host": server.url, "api_key": KEY, "user_id": "ana"}))
+    with vademecum.open(home, config={"memory.provider": "mem0"}) as vm:
+        vm.manager.ready().store("Likes green tea.")
+    assert [one["user_id"] for one in server.memories.values()] == ["ana"]

@@ -52,7 +52,7 @@ def make_manager(vm: Vademecum) -> Manager:
         actor=vm.actor,
         db=vm.db,
         config=vm.config,
-        env=vm.env,
+        env=vm.env | {"VADEMECUM_HOME": str(vm.home.root)},  # files of a vendor may lie there
         folder=folder,
         clock=vm.clock,
         redactor=vm.redactor,

@@ -11,6 +11,7 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from vademecum.errors import ProviderError, VademecumError
@@ -29,7 +30,7 @@ from vademecum.providers.contract import (
 )
 from vademecum.providers.matching import is_meant, plain
 from vademecum.providers.mem0.options import Options, options
-from vademecum.providers.mem0.remote import Backend, Ids, Memory
+from vademecum.providers.mem0.remote import MOST_LISTED, Backend, Ids, Memory
 
 _PREFETCHED = 8
 _LONGEST_QUERY = 2_000
@@ -267,24 +268,48 @@ class Mem0(Provider):
 
     def forget(self, selector: Selector) -> Forgotten:
         """Erase the memories of a session, of a user, or those that a person names by id or text."""
-        assert self._context is not None, "open comes first"
+        kept: list[str] = []
         match selector.kind:
             case "session":
-                found = list(self._to.all(self._ids(), session=selector.value))
+                count = self._erase(list(self._to.all(self._ids(), session=selector.value)))
             case "user":
-                found = list(self._to.all(self._ids(selector.value)))
+                count = self._erase_all(self._ids(selector.value))
             case "entry":
-                found = [one for one in self._to.all(self._ids()) if is_meant(selector.value, one.id, one.text)]
+                meant, complete = self._named(selector.value)
+                count = self._erase(meant)
+                if not complete:
+                    kept.append(f"Only the first {MOST_LISTED:,} memories and those most like the text were looked at.")
             case _:
                 return Forgotten(0, "Mem0 does not know which source a memory came from.")
-        for one in found:
-            self._to.delete(one.id)
-        kept: list[str] = []
         if self._infer and selector.kind != "user":
             kept.append("What Mem0 has merged into other memories in its own words is not told apart.")
         if self._said.mode != "library":
             kept.append("Mem0's own history and backups are out of reach of its API.")
-        return Forgotten(len(found), " ".join(kept))
+        return Forgotten(count, " ".join(kept))
+
+    def _named(self, value: str) -> tuple[list[Memory], bool]:
+        """The memories that an id or a text names, and whether all were looked at: a server lists only so many."""
+        held = list(islice(self._to.all(self._ids()), MOST_LISTED if self._said.mode == "server" else None))
+        complete = self._said.mode != "server" or len(held) < MOST_LISTED
+        if not complete:
+            found = self._to.search(self._ids(), value[:_LONGEST_QUERY], limit=50, rerank=False)
+            held = list({one.id: one for one in (*held, *found)}.values())
+        return [one for one in held if is_meant(value, one.id, one.text)], complete
+
+    def _erase(self, memories: Sequence[Memory]) -> int:
+        for one in memories:
+            self._to.delete(one.id)
+        return len(memories)
+
+    def _erase_all(self, ids: Ids) -> int:
+        """Erase in parts, since a server lists only so many at a time."""
+        gone: set[str] = set()
+        while True:
+            part = [one for one in islice(self._to.all(ids), MOST_LISTED) if one.id not in gone]
+            if not part:
+                return len(gone)
+            self._erase(part)
+            gone.update(one.id for one in part)
 
     def facts(self, since: int = 0) -> Iterable[Recalled]:
         """What was written or changed since then."""
