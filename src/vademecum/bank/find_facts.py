@@ -137,12 +137,7 @@ class FactFinder:
         return not term.quoted and len(term.parts) > 1 and all(len(piece) == 1 for piece in term.phrases[0].split())
 
     def _frequency(self, term: Term) -> int:
-        if not term.phrases:
-            return 0
-        known = [self._words(phrase) for phrase in term.phrases]
-        if term.prefix or any(len(words) != 1 for words in known):
-            return self.index.count(term.match)
-        return max(self.index.known([words[0] for words in known]).values(), default=0)
+        return self.index.frequency(term.match) if term.phrases else 0
 
     def _corrected(self, term: Term) -> list[Term]:
         """The word that one which stands nowhere may have been meant for."""
