@@ -8,6 +8,7 @@ whose callers want to know.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import threading
@@ -29,7 +30,7 @@ from vademecum.ids import new_id
 from vademecum.model import Actor, ToolSpec
 from vademecum.providers.breaker import Breaker, news
 from vademecum.providers.budget import Block, Given, LeftOut, Screen, answered, words_of
-from vademecum.providers.calls import Calls, guarded
+from vademecum.providers.calls import Call, Calls, guarded
 from vademecum.providers.contract import Context, Forgotten, MemoryChange, Provider, TurnRecord, origin_of
 from vademecum.providers.outbox import Delivery, Lane
 from vademecum.providers.recaller import REQUEST_SECONDS, Recaller
@@ -67,10 +68,7 @@ class Host:
 
 
 class Manager:
-    """The provider `memory.provider` of one agent and user. Thread-safe. Nothing is loaded before it is needed.
-
-    Raises ConfigError when the setting names more than one.
-    """
+    """The provider `memory.provider` of one agent and user. Thread-safe. Nothing is loaded before it is needed."""
 
     def __init__(self, host: Host, load: Callable[[str], type[Provider]] = provider_class) -> None:
         config = host.config
@@ -87,14 +85,14 @@ class Manager:
         self._given = Given()
         self._lock = threading.Lock()
         self._opening = threading.Lock()
-        self._made: Provider | None = None
+        self._making: Call[Provider] | None = None
         self._open: Provider | None = None
         self._closed = not self.name
         self._told: set[str] = set()
         self._pending: list[str] = []
         self._tools: tuple[ToolSpec, ...] | None = None
         self._block: str | None = None
-        self.trouble: VademecumError | None = None
+        self.trouble: ProviderError | None = None
         """Why the provider cannot be loaded or used with these settings; None when it can."""
         inspect, clean = host.inspect, host.redactor.clean
         self._screen = Screen(self.name, inspect, clean, config.memory.recall_tokens, self._own)
@@ -112,17 +110,17 @@ class Manager:
     # --- the provider itself
 
     def provider(self) -> Provider:
-        """The provider, not necessarily open. Raises ConfigError or ProviderError, and keeps it as `trouble`."""
+        """The provider, not necessarily open. Raises ProviderError when it cannot be loaded, or not within the budget.
+
+        Why it cannot is kept as `trouble`: it stays so until the process that was set up wrongly is started again.
+        """
         with self._lock:
-            if self.trouble is not None:  # it stays so until the process that was set up wrongly is started again
-                raise self.trouble.with_traceback(None)
-            if self._made is None:
-                try:
-                    self._made = self._make()
-                except VademecumError as error:
-                    self.trouble = error
-                    raise
-            return self._made
+            if self._making is None:
+                self._making = self._calls.start(self._make, _nothing)
+        self._making.wait(self.budget)
+        if self._making.done:
+            self.trouble = self._making.error
+        return self._making.result()
 
     def _make(self) -> Provider:
         settings, env = self._settings, self._host.env
@@ -181,15 +179,18 @@ class Manager:
         `core` is the session's snapshot: what it shows is not shown again. An answer that comes later is part of the
         next turn's. `first`: the session's first turn, which also gets what matters whatever is said.
         """
-        if self.mode == "tools" or self._closed:
+        if self._closed:
             return Block(self.name)
         try:
+            began = time.monotonic()
             self.provider()
+            if self.mode == "tools":
+                return Block(self.name)
             query = self._host.redactor.clean(text)[:LONGEST_QUERY]
-            answer, late = self._recall.recall(query, session, first=first)
+            answer, late = self._recall.recall(query, session, first=first, began=began)
         except ProviderError as error:
             return Block(self.name, left_out=(LeftOut("", f"no answer: {self._host.redactor.clean(error.message)}"),))
-        except VademecumError as error:  # misconfigured: `news` says so
+        except VademecumError as error:  # the database is busy or full
             log.warning("nothing was recalled: %s", error)
             return Block(self.name)
         block = self._screen.block(answer, core=core, known=self._given.lately(session))
@@ -399,9 +400,8 @@ class Manager:
         lines: list[str] = []
         if not self.name:
             return ()
-        try:
-            self.provider()
-        except VademecumError as error:
+        error = self.trouble
+        if error is not None:
             self._told_later(f"The memory {self.name} is not in use: {error.message} {error.hint}".strip())
         try:
             lines.append(news(self._host.db, (self._breaker, self._outgoing)))
@@ -412,6 +412,13 @@ class Manager:
             self._told.update(fresh)
             self._pending.clear()
         return tuple(line for line in (*fresh, *lines) if line)
+
+    def at_start(self) -> tuple[str, ...]:
+        """The news when a conversation begins, before anything is asked: among them that it cannot be loaded."""
+        if self.name:
+            with contextlib.suppress(VademecumError):  # kept as `trouble`, of which `news` tells
+                self.provider()
+        return self.news()
 
     def _told_later(self, line: str) -> None:
         with self._lock:

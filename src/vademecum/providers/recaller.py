@@ -47,12 +47,12 @@ class Recaller:
         self._waiting: OrderedDict[str, list[Call[Answer]]] = OrderedDict()
         self._late = 0
 
-    def recall(self, query: str, session: str, *, first: bool) -> tuple[Answer, str]:
+    def recall(self, query: str, session: str, *, first: bool, began: float) -> tuple[Answer, str]:
         """What has come by now, the newest question's answer first, and a word when the newest is missing.
 
-        `first`: ask also for what matters whatever is said. Raises ProviderError when there is nothing but a failure.
+        `first`: ask also for what matters whatever is said; `began`: when the budget began (`time.monotonic`).
+        Raises ProviderError when there is nothing but a failure.
         """
-        began = time.monotonic()
         waiting = self._of(session)
         self._drop_overdue(waiting)
         if not self._breaker.allows():

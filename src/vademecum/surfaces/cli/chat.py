@@ -139,6 +139,9 @@ class _Conversation:
         from vademecum.surfaces.cli.terminal import prompt
 
         self._screen.welcome(self._chat.session, self._model.name)
+        if self._screen.interactive and self._app.vm.config.memory.provider:
+            for line in self._app.vm.manager.at_start():
+                self._screen.hint(line)
         while True:
             try:
                 text = prompt(self._app.style).strip()
