@@ -34,7 +34,7 @@ Basis = Literal["stated", "corrected", "confirmed", "observed"]
 STEP_CHARS = 120
 TITLE_CHARS = 160
 MEANT_CHARS = 200
-_HABITS = ("stop-doing", "told-you", "standing-order")
+_HABITS = ("stop-doing", "told-you", "from-now-on", "standing-order")
 """Rules that say how the agent should behave: a preference, unless the statement is something more particular."""
 
 _UNKNOWN = (".none", ".progress")
@@ -49,7 +49,7 @@ TREE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("says how to call the person?", ("called",), "preference"),
     ("ends a habit, says it was said before, or says no?", ("stop-doing", "told-you", "no-it-is"), "correction"),
     ("says what to use in the place of something?", ("use-instead",), "correction"),
-    ("a standing order: always, never, from now on?", ("standing-order",), "instruction"),
+    ("a standing order: always, never, from now on?", ("from-now-on", "standing-order"), "instruction"),
     ("a question, a request, small talk, or easily looked up?", ("question", "progress", "chat", "look-up"), "skip"),
     ("what worked in the end, or the steps of a process?", ("worked", "process"), "workflow"),
     ("how a tool misbehaves, or the way round it?", ("quirk",), "quirk"),
