@@ -323,3 +323,77 @@ def test_facts_of_another_process_are_found_at_once(vm: Vademecum) -> None:
     )
     subprocess.run([sys.executable, "-c", program], check=True)
     assert texts(vm.bank.recall("production gateway"))[0] == "The production gateway is called Zeus."
+
+
+# Turns
+
+
+def test_what_was_said_is_found_beside_what_was_learnt(vm: Vademecum) -> None:
+    with vm.session() as s:
+        s.user("I went to Porto with Marta in June.")
+        s.assistant("Sounds lovely.")
+    learn(vm, "Marta lives in Lisbon.")
+    found = vm.bank.recall("when did I go to Porto with Marta").results
+    turn = next(hit for hit in found if hit.kind == "turn")
+    assert turn.text == "I went to Porto with Marta in June."
+    assert turn.session_id == s.id
+    assert vm.history.around(turn.evidence[0].message or 0, 0, 0)[0].content == turn.text
+
+
+def test_the_turn_that_a_shown_fact_was_learnt_from_is_its_context_and_no_hit(vm: Vademecum) -> None:
+    with vm.session() as s:
+        said = s.user("So that you know it: on staging the gateway's name is Hermes.")
+        s.assistant("Noted, the staging gateway is Hermes.")
+    evidence = Evidence("on staging the gateway's name is Hermes", USER, vm.clock(), s.id, said)
+    learn(vm, "The staging gateway is called Hermes.", evidence=(evidence,))
+    found = vm.bank.recall("what is the name of the staging gateway").results
+    assert found[0].text == "The staging gateway is called Hermes."
+    assert f"message:{said}" not in {hit.id for hit in found}
+    assert any("gateway's name is Hermes" in line for line in found[0].context)
+
+
+def test_a_turn_that_says_what_a_fact_says_is_collapsed_into_it(vm: Vademecum) -> None:
+    with vm.session() as s:
+        said = s.user("The staging gateway is called Hermes.")
+    fact = learn(vm, "the staging gateway is called Hermes")
+    (hit,) = vm.bank.recall("what is the staging gateway called").results
+    assert (hit.id, hit.collapsed) == (fact.id, (f"message:{said}",))
+
+
+def test_only_one_of_the_two_when_it_is_asked_for(vm: Vademecum) -> None:
+    with vm.session() as s:
+        s.user("The staging gateway is slow today, says Ana.")
+    learn(vm, "The staging gateway is called Hermes.", kind="environment")
+    kinds = {what: {hit.kind for hit in vm.bank.recall("staging gateway", what=what).results}
+             for what in ("all", "facts", "turns")}  # fmt: skip
+    assert kinds == {"all": {"environment", "turn"}, "facts": {"environment"}, "turns": {"turn"}}
+    assert {hit.kind for hit in vm.bank.recall("staging gateway", kinds=["environment"]).results} == {"environment"}
+
+
+def test_the_conversation_that_asks_is_not_answered_with_its_own_words(vm: Vademecum, clock: Clock) -> None:
+    with vm.session() as s:
+        s.user("The staging gateway is slow today, says Ana.")
+        assert vm.bank.recall("staging gateway slow", here=s.id).results == ()
+        assert vm.bank.recall("staging gateway slow").results
+        clock.now += DAY
+        assert vm.bank.recall("staging gateway slow", here=s.id).results
+
+
+def test_a_long_turn_is_shown_round_what_fits(vm: Vademecum) -> None:
+    story = "It was a long day and nothing of note happened anywhere. " * 40
+    with vm.session() as s:
+        s.user(f"{story}The staging gateway is called Hermes. {story}")
+    (hit,) = vm.bank.recall("what is the staging gateway called").results
+    assert len(hit.text) <= 600
+    assert "Hermes" in hit.text
+    assert hit.evidence[0].quote.startswith("It was a long day")
+
+
+def test_turns_are_found_in_the_named_time_first(vm: Vademecum, clock: Clock) -> None:
+    for month, name in ((3, "Marta"), (5, "Bruno")):
+        clock.now = at(2026, month, 15)
+        with vm.session() as s:
+            s.user(f"The budget meeting was with {name}.")
+    clock.now = at(2026, 11, 29)
+    found = vm.bank.recall("who was at the budget meeting in May").results
+    assert [hit.text for hit in found] == ["The budget meeting was with Bruno."]
