@@ -101,13 +101,13 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def written(file: Path, seconds: float = 30) -> str:
-    """What a process writes into the file, once it has."""
+def eventually(holds: Callable[[], Any], seconds: float = 30) -> Any:
+    """What `holds` gives once it is true; another process needs a moment."""
     deadline, never = time.monotonic() + seconds, threading.Event()
-    while not (file.is_file() and file.read_text()):
-        assert time.monotonic() < deadline, f"{file} never came"
+    while not (found := holds()):
+        assert time.monotonic() < deadline, "it never came to that"
         never.wait(0.01)
-    return file.read_text()
+    return found
 
 
 # --- errors are no answers, whatever the exit code says
@@ -188,11 +188,12 @@ def test_closing_ends_what_still_runs_with_its_children(opened: Open, fault: Cal
     fault("hang")
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(memory.prefetch, QUESTIONS[0])
-        pids = [int(pid) for pid in written(project(memory) / "pids").split()]
+        file = project(memory) / "pids"
+        pids = [int(pid) for pid in eventually(lambda: file.is_file() and file.read_text()).split()]
         assert [is_running(pid) for pid in pids] == [True, True]
         memory.close()
         assert failure(asked.result).passing
-    assert [pid for pid in pids if is_running(pid)] == []
+    eventually(lambda: not any(is_running(pid) for pid in pids))
     assert failure(lambda: memory.prefetch(QUESTIONS[0])).message == "The provider is closed."
 
 
