@@ -295,3 +295,21 @@ def test_a_sensitive_subject_waits_unless_the_owner_or_a_person_says_it(db: Data
         assert isinstance(gate.admit(wants(text, origin)), Accepted)
     off = Gate(ProposalStore(db), None, write_approval="off")
     assert isinstance(off.admit(wants(text + " (off)", Origin.assistant())), Accepted)
+
+
+def test_a_connector_that_a_person_trusts_counts_as_a_local_tool_and_no_other_does() -> None:
+    trusting = Rules(LOCAL_TOOLS, Actor(), ("mem0",))
+    ours, other = Origin.connector("mem0", "7"), Origin.connector("mem0 ", "7")
+    assert (OWNER.class_of(ours), trusting.class_of(ours), trusting.class_of(other)) == ("outside", "local", "outside")
+    assert trusting.outside(ours.joined(WEB)) == (WEB,)
+    assert trusting.class_of(Origin.tool("mem0", "https://mem0.example")) == "outside"
+    assert Rules(LOCAL_TOOLS, Actor(user="bob"), ("mem0",)).class_of(ours) == "user"
+
+
+def test_the_gate_lets_in_what_a_trusted_connector_brings(db: Database) -> None:
+    fact = Candidate(
+        "core", "add", "memory", "The port is 5433.", Origin.assistant().joined(Origin.connector("mem0", "7")), Actor()
+    )
+    config = GateConfig(trusted_connectors=("mem0",))
+    assert isinstance(Gate(ProposalStore(db), None, write_approval="untrusted", config=config).admit(fact), Accepted)
+    assert isinstance(Gate(ProposalStore(db), None, write_approval="untrusted").admit(fact), Staged)

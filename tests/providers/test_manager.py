@@ -217,6 +217,24 @@ def test_an_open_that_fails_is_tried_again(make: Make, vendor: Vendor) -> None:
     assert vendor.count("open") == 2
 
 
+def test_a_provider_that_hangs_while_it_is_loaded_holds_up_no_turn(
+    home: Home, database: Database, clock: Ticking, vendor: Vendor
+) -> None:
+    def load(_name: str) -> type[Provider]:
+        vendor.release.wait()
+        return fake(vendor)
+
+    manager = Manager(host(home, database, clock, name="fake", config={"recall_seconds": 0.05}), load)
+    assert ask(manager) == ""
+    assert manager.tools() == ()
+    assert "does not say what its tools are" in manager.news()[0]
+    vendor.release.set()
+    wait_until(lambda: manager._making is not None and manager._making.done)
+    manager.budget = manager._recall._budget = 10.0
+    assert "5433" in ask(manager)
+    manager.close(seconds=0)
+
+
 def test_forgetting_is_remembered_until_it_was_done(make: Make, vendor: Vendor, clock: Ticking) -> None:
     manager = make()
     manager.sync_all(turn(1, "hello", session="01A"))

@@ -14,6 +14,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TypeVar, cast, get_origin
 
 from vademecum.errors import ProviderError
@@ -96,7 +97,7 @@ class Screen:
         shown: list[Recalled] = []
         lines: list[str] = []
         left_out: list[LeftOut] = []
-        room, seen, snapshot = self.most_tokens - _FENCE_TOKENS, set(known), words_of(core)
+        room, seen, snapshot = self.most_tokens - _FENCE_TOKENS, set(known), _core_words(core)
         for entry in answer[:MOST_ENTRIES]:
             checked, reason = self._checked(entry)
             if checked is None:
@@ -182,6 +183,11 @@ def _sound(one: object) -> Recalled | None:
 def words_of(text: str) -> str:
     """`text` as it is compared: its words, without case, form, punctuation and spacing."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+@lru_cache(maxsize=16)  # a session's snapshot is the same in all its turns
+def _core_words(core: str) -> str:
+    return words_of(core)
 
 
 def _line(entry: Recalled) -> str:
