@@ -8,6 +8,7 @@ an error here; a curation that wrote no file is not reported as stored.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -69,6 +70,8 @@ class ByteRover(Provider):
 
     def available(self, settings: Mapping[str, Any], env: Mapping[str, str]) -> Availability:
         """The command is all that is needed; whether it has a model is its own to say."""
+        if os.name == "nt":
+            return Availability(False, "ByteRover is not supported on Windows.", "Use WSL, or another provider.")
         command = read.text(settings, "command", COMMAND)
         if shutil.which(command, path=env.get("PATH")) is None:
             return Availability(

@@ -236,7 +236,10 @@ class Engine:
         """Facts whose whole structure is like that of `fact`."""
         self.get(fact)
         ids, matrix = self._refresh()
-        likeness = self._above(ids, phases.similarity(matrix, matrix[self._rows[fact]]))
+        own = matrix[ids == fact]
+        if not len(own):  # another process erased it just now
+            raise NotFoundError(f"There is no fact {fact}.", "Ids are in what search and list answer.")
+        likeness = self._above(ids, phases.similarity(matrix, own[0]))
         likeness.pop(fact, None)
         return self._ranked(likeness, limit, least_trust)
 
