@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import re._constants as constants
 import re._parser as parser
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vademecum.bank.cues import FORMS
 from vademecum.bank.sentences import sentences
 from vademecum.bank.signals import LANGUAGES, LONGEST_SENTENCE, LONGEST_TEXT, Signal, classify, expand, signals
 
@@ -28,12 +30,12 @@ def rows(name: str) -> list[list[str]]:
 
 
 def share_right(labelled: list[list[str]]) -> tuple[float, list[str]]:
-    wrong = [
-        f"{sentence}: {branch}, not {classify(sentence)}"
-        for branch, sentence in labelled
-        if classify(sentence).branch != branch
-    ]
+    read = [(branches.split("|"), classify(sentence)) for *_, branches, sentence in labelled]
+    wrong = [f"{signal}: {branches}" for branches, signal in read if signal.branch not in branches]
     return 1 - len(wrong) / len(labelled), wrong
+
+
+ALL_SETS = (*LANGUAGES, "second", "third", "fourth", "fifth", "strangers", "unseen")
 
 
 # The labelled sentences
@@ -51,14 +53,22 @@ def test_each_language_has_forty_labelled_sentences_and_about_half_are_to_skip(l
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nine_branches_in_ten_are_right(language: str) -> None:
-    right, wrong = share_right([row for n, row in enumerate(rows(language)) if n % 3 != 2])
+    labelled = [row for name in ALL_SETS for row in rows(name) if language in (name, row[0])]
+    right, wrong = share_right(labelled)
+    assert len(labelled) >= 120
+    assert right >= 0.9, len(wrong)  # which ones is not to be seen here: some are in the set that nobody may look at
+
+
+def test_nine_in_ten_of_what_strangers_say_are_right() -> None:
+    right, wrong = share_right(rows("strangers"))
     assert right >= 0.9, wrong
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_nine_branches_in_ten_are_right_among_the_held_out(language: str) -> None:
-    right, wrong = share_right([row for n, row in enumerate(rows(language)) if n % 3 == 2])
-    assert right >= 0.9, len(wrong)  # which ones is for nobody who changes rules to see
+def test_what_nobody_looked_at_is_read_about_as_well_and_hardly_anything_is_kept_by_mistake() -> None:
+    right, wrong = share_right(rows("unseen"))
+    assert right >= 0.85, len(wrong)
+    kept = [branches for _, branches, sentence in rows("unseen") if classify(sentence).branch != "skip"]
+    assert kept.count("skip") / len(kept) <= 0.06
 
 
 # What a signal says
@@ -158,6 +168,54 @@ def test_what_holds_only_now_is_told_from_what_lasts(lasting: str, passing: str)
     assert classify(passing).branch == "skip"
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Suppose I prefer tabs, what would change?",
+        "If we were on postgres I'd use a partial index",
+        "He thinks I prefer dark mode",
+        'the readme says "never commit generated files"',
+        "Angenommen ich mag keine Klassen",
+        "mein Chef sagt, wir nehmen immer Tabs",
+        "Imagine que je préfère le thé",
+        "d'après la doc il faut toujours fermer la connexion",
+        "Supongamos que prefiero el té",
+        "mi jefe dice que siempre usemos tabuladores",
+        "Stel dat ik liever thee drink",
+        "hij zegt dat ik altijd tabs gebruik",
+        "Допустим, я люблю чай",
+        "он говорит, что мы всегда пишем табами",
+        "假设我喜欢喝茶",
+        "他说我们一律用tab",
+    ],
+)
+def test_what_is_supposed_or_said_by_others_is_nobodys_preference(sentence: str) -> None:
+    signal = classify(sentence)
+    assert signal.branch == "skip"
+    assert signal.rule.partition(".")[2] in ("imagined", "hearsay", "question"), signal
+
+
+def test_where_no_rule_is_sure_the_cues_that_weighed_most_are_named() -> None:
+    signal = classify("the dishwasher throws E24 unless you push the hose back a bit")
+    assert (signal.branch, signal.rule) == ("quirk", "en.cues")
+    assert signal.reason.startswith("reads like what is kept as quirk: ")
+    assert "(unless)" in signal.reason or "(throws)" in signal.reason
+
+
+def test_the_weights_are_of_cues_that_the_rule_files_have() -> None:
+    weights = json.loads((RULES / "weights.json").read_text(encoding="utf-8"))
+    lists = {cue for path in RULE_FILES for cue in tomllib.loads(path.read_text(encoding="utf-8"))["cues"]}
+    assert {cue.removeprefix("^") for cue in weights} - lists <= {
+        *FORMS,
+        "any",
+        "few words",
+        "short",
+        "long",
+        "of usual length",
+    }
+    assert (RULES / "weights.json").stat().st_size < 300_000
+
+
 # What is known already
 
 
@@ -210,6 +268,35 @@ def test_code_between_fences_and_quoted_lines_are_not_the_persons_words() -> Non
 
 def test_a_fence_that_is_never_closed_hides_the_rest() -> None:
     assert [signal.statement for signal in signals("call me Jo\n```\nI prefer x")] == ["call me Jo"]
+
+
+@pytest.mark.parametrize(
+    "mail",
+    [
+        "From: Ann Example <ann@example.com>\nSubject: colours\n\nI prefer blue.\nAlways use blue.",
+        "Von: Ann Example\nBetreff: Farben\n\nIch bevorzuge Blau.",
+        "On Mon, 2 Mar 2026 at 10:00, Ann Example wrote:\nI prefer blue.",
+        "-----Original Message-----\nI prefer blue.",
+        "Dear Sam,\nI prefer blue. From now on use blue.\n\nBest regards,\nAnn",
+        "Sehr geehrte Damen und Herren,\nich bevorzuge Blau.\nMit freundlichen Grüßen\nAnn Example",
+        "Bonjour Sam,\nje préfère le bleu.\nCordialement,\nAnn",
+        "尊敬的客户：\n我喜欢蓝色。\n此致\n敬礼",
+    ],
+)
+def test_a_pasted_mail_is_not_the_persons_words(mail: str) -> None:
+    assert [signal.statement for signal in signals(f"call me Jo\n{mail}")] == ["call me Jo"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Subject: lines start with the ticket\nI prefer tabs",
+        "Hi there,\nI prefer tabs\ncheers",
+        "Dear me!\nI prefer tabs",
+    ],
+)
+def test_one_sign_of_a_mail_alone_hides_nothing(text: str) -> None:
+    assert "I prefer tabs" in [signal.statement for signal in signals(text) if signal.branch == "preference"]
 
 
 def test_a_message_over_its_limit_is_one_dump() -> None:

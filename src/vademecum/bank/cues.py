@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-LONGEST_PHRASE = 4
+LONGEST_PHRASE = 5
 """Words of an entry."""
 _LONGEST_CHINESE = 7  # characters of an entry
 _SHORTEST_STEM = 3  # characters before ~
@@ -25,7 +25,7 @@ _SHORTEST_WORD = 5  # characters of a word that stands for its longer forms too
 _LONGEST_ENDING = 2
 
 _WORD = re.compile(r"[^\W_]{1,60}(?:-[^\W_]{1,60}){0,6}")
-_FORMS = {
+FORMS = {
     "question mark": re.compile(r"[?？]"),
     "exclamation mark": re.compile(r"[!！]"),
     "colon or arrow": re.compile(r":\s|：|->|→"),
@@ -66,6 +66,7 @@ class Words:
             bare = fold(entry.strip("^~").replace("_", " "))
             phrase = " ".join(_WORD.findall(bare)) if spaced or bare.isascii() else bare.replace(" ", "")
             (self._stems if stem else self._exact).setdefault(phrase, []).append((name, opening))
+        self._heads = frozenset(stem[:_SHORTEST_STEM] for stem in self._stems)
 
     def cues(self, text: str, folded: str) -> dict[str, str]:
         """The cues of a sentence and the words that gave each; `^` before a name: at the opening of the sentence.
@@ -80,7 +81,7 @@ class Words:
                     found.setdefault(name, phrase)
                 if place == 0 or (place == 1 and not opening):
                     found.setdefault(f"^{name}", phrase)
-        found.update({name: name for name, form in _FORMS.items() if form.search(text)})
+        found.update({name: name for name, form in FORMS.items() if form.search(text)})
         found[_size(len(words) if self._spaced else len(words) + len(folded) // 3)] = "length"
         return found
 
@@ -101,7 +102,7 @@ class Words:
                 yield from self._exact.get(phrase[:end], ())
             for start in range(2, len(phrase) - _SHORTEST_WORD + 1) if self._compounds else ():
                 yield from self._exact.get(phrase[start:], ())
-        if self._stems:
+        if phrase[:_SHORTEST_STEM] in self._heads:
             last = phrase.rfind(" ") + 1
             for end in range(last + _SHORTEST_STEM, min(last + 20, len(phrase)) + 1):
                 yield from self._stems.get(phrase[:end], ())

@@ -46,6 +46,7 @@ _RULES = Path(__file__).parent / "rules"
 _LATIN = ("en", "de", "fr", "es", "nl")
 _NOTATION = {" … ": "[ ,](?:.{0,60}?[ ,])?", " ": "[ ,]{1,2}", " ?": "[ ,]{0,2}", "…": ".{0,60}?", "~": r"\w{0,12}"}
 _CUES_SHOWN = 4
+_COMMON_ENOUGH = 2
 _STRIPS = 4  # leading formulas that are taken off one after the other: "ok, please remember that from now on"
 
 
@@ -126,19 +127,22 @@ class _Reading(NamedTuple):
 
 
 def _reading(text: str, languages: tuple[str, ...]) -> _Reading:
-    """The sentence as read in the first language that has a rule for it, else in the one with the most cues."""
-    readings = [_read(text, language) for language in languages]
-    with_rule = next((reading for reading in readings if reading.rule), None)
-    return with_rule or max(readings, key=lambda reading: len(reading.cues))
+    """The sentence as read in the language with the most cues, among those that have a rule for it if there are any."""
+    readings = sorted(
+        (_read(text, language, len(languages) == 1) for language in languages), key=lambda reading: -len(reading.cues)
+    )
+    return next((reading for reading in readings if reading.rule), readings[0])
 
 
-def _read(text: str, language: str) -> _Reading:
+def _read(text: str, language: str, alone: bool) -> _Reading:
+    """The cues are left out where nothing depends on them: the rule is sure, and the language the only one."""
     rules = _rules(language)
     core = _strip(text, rules.courtesy, None)
     folded = fold(core)
     for rule in rules.rules:
         if _compiled(rule.fits).search(folded) and not (rule.unless and _compiled(rule.unless).search(folded)):
-            return _Reading(language, core, rule, {} if rule.name in _sure() else rules.words.cues(core, folded))
+            sure = alone and rule.name in _sure()
+            return _Reading(language, core, rule, {} if sure else rules.words.cues(core, folded))
     return _Reading(language, core, None, rules.words.cues(core, folded))
 
 
@@ -248,7 +252,8 @@ def _languages(folded: str) -> tuple[str, ...]:
     words = re.findall(r"[a-z']{1,40}", folded)
     scores = {language: sum(word in _common()[language] for word in words) for language in _LATIN}
     best = max(scores.values())
-    return tuple(language for language in _LATIN if scores[language] == best) if words else ()
+    enough = best if best >= _COMMON_ENOUGH else best - 1  # one common word more tells nothing yet
+    return tuple(language for language in _LATIN if scores[language] >= enough) if words else ()
 
 
 def _script(letter: str) -> str:
