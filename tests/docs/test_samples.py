@@ -28,6 +28,7 @@ NEEDS_A_PERSON = (
     "vademecum token new --trust person",
     "VADEMECUM_PERSON_TOKEN=",
     "vademecum undo",
+    "vademecum fact close",
     "vademecum quarantine url",
     "vademecum release",
     "vademecum forget url",

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-from vademecum.bank.lexicon import Lexicon, languages_of, lexicon
+from vademecum.bank.lexicon import Lexicon, language_of, lexicon
 from vademecum.bank.normal import normal
 
 MOST_WORDS = 60
@@ -88,7 +88,10 @@ def near(a: str, b: str, cosine: float | None = None) -> bool:
     """
     if same(a, b):
         return True
-    return (cosine is None or cosine >= FAR) and not differs(a, b)
+    if cosine is not None and cosine < FAR:
+        return False
+    sides = _sides(a, b)
+    return sides is not None and _are_near(sides)
 
 
 def differs(a: str, b: str) -> tuple[str, ...]:
@@ -97,9 +100,8 @@ def differs(a: str, b: str) -> tuple[str, ...]:
         return ()
     sides = _sides(a, b)
     if sides is None:
-        return ("length: too long to be laid side by side",)
-    left = _left(sides)
-    found = [_named(sides, i, j) for i, j in _matched_up(sides, *left)]
+        return ("length: too long, or too short, to be laid side by side",)
+    found = [_named(sides, i, j) for i, j in _matched_up(sides, *_left(sides))]
     if found:
         return tuple(dict.fromkeys(found))
     return tuple(why for why in (_turned(sides), _reordered(sides)) if why)
@@ -110,18 +112,32 @@ def may_contradict(a: str, b: str) -> bool:
 
     Meant to be looked at by somebody: some pairs are compatible after all.
     """
-    sides = None if same(a, b) else _sides(a, b)
+    return relation(a, b) == "contradicts"
+
+
+def relation(a: str, b: str) -> Literal["same", "near", "contradicts", ""]:
+    """How two texts stand to each other: what `same`, `near` and `may_contradict` say, at the cost of one of them."""
+    if same(a, b):
+        return "same"
+    sides = _sides(a, b)
     if sides is None or not sides.pairs:
-        return False
-    left_a, left_b = _left(sides)
-    pairs = _matched_up(sides, left_a, left_b)
+        return ""
+    if _are_near(sides):
+        return "near"
+    return "contradicts" if _may_exclude(sides) else ""
+
+
+def _are_near(sides: Sides) -> bool:
+    return _left(sides) == ([], []) and not _turned(sides) and not _reordered(sides)
+
+
+def _may_exclude(sides: Sides) -> bool:
     heavy = [pair for pair in sides.pairs if sides.a.tokens[pair[0]].kind in ("word", "name", "code")]
     words = min(sum(one.kind not in ("number", "time", "not") for one in side.tokens) for side in (sides.a, sides.b))
-    if not pairs:
-        return bool(heavy) and bool(_turned(sides))
     if len(heavy) * 2 < words or not heavy:
         return False
-    return _excludes(sides, pairs)
+    pairs = _matched_up(sides, *_left(sides))
+    return _excludes(sides, pairs) if pairs else bool(_turned(sides))
 
 
 def _excludes(sides: Sides, pairs: list[tuple[int | None, int | None]]) -> bool:
@@ -164,7 +180,7 @@ def _answers(sides: Sides, i: int, j: int, lexis: Lexicon) -> bool:
 
 def search_terms(text: str) -> list[str]:
     """Words of a text by which others about the same are found, the longest first, as they are written."""
-    reading = read(text, languages_of([text.lower()]))
+    reading = read(text, language_of(text))
     kinds = ("word", "name", "code", "time")
     found = dict.fromkeys(one.text.lower().strip(".-'") for one in reading.tokens if one.kind in kinds and not one.soft)
     return sorted((word for word in found if word), key=len, reverse=True)
@@ -174,29 +190,36 @@ def search_terms(text: str) -> list[str]:
 
 
 def _sides(a: str, b: str) -> Sides | None:
-    language = languages_of([a.lower(), b.lower()])
+    language = language_of(a, b)
     one, two = read(a, language), read(b, language)
     if max(len(one.tokens), len(two.tokens)) > MOST_WORDS or not (one.tokens and two.tokens):
         return None
     taken: dict[int, int] = {}
-    for exactly in (True, False):
-        for i, token in enumerate(one.tokens):
-            if i in taken:
-                continue
-            free = [
-                j for j, other in enumerate(two.tokens) if j not in taken.values() and _match(token, other, exactly)
-            ]
-            if free:  # of several the one in the like place
-                taken[i] = min(free, key=lambda j, i=i: (abs(i - j), j))
+    free: dict[int, None] = dict.fromkeys(range(len(two.tokens)))
+    places: dict[str, list[int]] = {}
+    for j, token in enumerate(two.tokens):
+        places.setdefault(token.exact, []).append(j)
+    for i, token in enumerate(one.tokens):
+        _take(i, [j for j in places.get(token.exact, ()) if j in free and _match(token, two.tokens[j])], taken, free)
+    for i, token in enumerate(one.tokens):
+        if i not in taken:
+            _take(i, [j for j in free if _match(token, two.tokens[j])], taken, free)
     left_a = tuple(i for i in range(len(one.tokens)) if i not in taken)
-    left_b = tuple(j for j in range(len(two.tokens)) if j not in taken.values())
-    return Sides(one, two, tuple(sorted(taken.items())), left_a, left_b, language)
+    return Sides(one, two, tuple(sorted(taken.items())), left_a, tuple(free), language)
 
 
-def _match(a: Token, b: Token, exactly: bool) -> bool:
+def _take(i: int, fitting: list[int], taken: dict[int, int], free: dict[int, None]) -> None:
+    """Give place `i` its counterpart: of several the one in the like place."""
+    if fitting:
+        taken[i] = min(fitting, key=lambda j: (abs(i - j), j))
+        del free[taken[i]]
+
+
+def _match(a: Token, b: Token) -> bool:
+    worded = a.kind in ("word", "name") and b.kind in ("word", "name")
     if a.exact == b.exact:
-        return a.kind == b.kind or {a.kind, b.kind} == {"word", "name"}
-    if exactly or not {a.kind, b.kind} <= {"word", "name"}:
+        return worded or a.kind == b.kind
+    if not worded:
         return False
     if (a.group and a.group == b.group) or (a.soft and a.soft == b.soft != _LIGHT):
         return True
@@ -367,8 +390,12 @@ def _left(sides: Sides) -> tuple[list[int], list[int]]:
 
 
 def _may_miss(side: Reading, left: list[int], denied: bool) -> bool:
-    tokens = [side.tokens[i] for i in left]
-    return all(one.soft and not (one.soft == _ALWAYS and denied) for one in tokens)
+    return all(side.tokens[i].soft and not (side.tokens[i].soft == _ALWAYS and _bound(side, i, denied)) for i in left)
+
+
+def _bound(side: Reading, i: int, denied: bool) -> bool:
+    """Whether `every` and its like say something: `not always`, `every 2 days`."""
+    return denied or any(one.kind == "number" for one in side.tokens[i + 1 : i + 2])
 
 
 def _without_past(sides: Sides, own: Reading, other: Reading, left: tuple[int, ...]) -> list[int]:

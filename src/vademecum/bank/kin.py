@@ -13,8 +13,8 @@ from vademecum.store import Database, facts
 from vademecum.store.facts import FactRow, Only
 
 _TERMS = 8
-_EACH = 100  # facts that are looked at for a word, the newest
-_LOOKED_AT = 12
+_EACH = 60  # facts that are looked at for a word, the newest
+_LOOKED_AT = 8
 
 
 def kin_of(db: Database, row: FactRow, owners: Sequence[int], now: int) -> tuple[list[FactRow], list[FactRow]]:
@@ -27,5 +27,7 @@ def kin_of(db: Database, row: FactRow, owners: Sequence[int], now: int) -> tuple
     seen.pop(row.n, None)
     best = sorted(seen, key=lambda n: (-seen[n], -n))[:_LOOKED_AT]
     others = facts.fetch(db, best, owners, Only(now)) if best else []
-    near = [one for one in others if compare.near(row.text, one.text)]
-    return near, [one for one in others if one not in near and compare.may_contradict(row.text, one.text)]
+    found: dict[str, list[FactRow]] = {"same": [], "near": [], "contradicts": [], "": []}
+    for one in others:
+        found[compare.relation(row.text, one.text)].append(one)
+    return [*found["same"], *found["near"]], found["contradicts"]

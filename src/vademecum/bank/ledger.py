@@ -115,7 +115,7 @@ class Ledger:
             return Retained(
                 "merged", fact, message=f"The fact {same.id} says so already; it has more evidence. {note}".strip()
             )
-        n = self._insert(draft, target, scopes.writable(draft.scope))
+        n = self.insert(draft, target, scopes.writable(draft.scope))
         fact = self.settle(n)
         near, contradicts = self.relate(n)
         return Retained("new", fact, near, contradicts, message=_told(near, contradicts, note))
@@ -154,7 +154,8 @@ class Ledger:
         detail = json.dumps(dict(draft.detail), ensure_ascii=False)
         return sha256_of(json.dumps([draft.text, detail, draft.kind, draft.valid_from, draft.valid_to, None, 0]))
 
-    def _insert(self, draft: Draft, id_: str, owner: int) -> int:
+    def insert(self, draft: Draft, id_: str, owner: int) -> int:
+        """Store a statement as it is, without asking or recording; returns its number."""
         words = words_of(draft.text, dict(draft.detail), draft.entities)
         trust = self.reader.trust(str(draft.origin), draft.actor.agent, draft.actor.user)
         row = FactRow(
@@ -305,7 +306,7 @@ class Ledger:
             self._add_evidence(same.n, draft)
             n = same.n
         else:
-            n = self._insert(draft, target, old.owner)
+            n = self.insert(draft, target, old.owner)
         facts.link(self.db, "supersedes", n, old.n)
         fact = self.settle(n)
         near, contradicts = self.relate(n)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 LANGUAGES = ("en", "de", "fr", "es", "nl", "ru", "zh")
+_LATIN = ("en", "de", "fr", "es", "nl")
 _FILE = Path(__file__).parent / "compare_words.toml"
 _SHORTEST = 3
 """Letters of a word that remain when its ending is taken off."""
@@ -44,13 +45,7 @@ class Lexicon:
 
     def stem(self, word: str) -> str:
         """A word without its ending; at least three letters stay, four where the ending has more than two."""
-        if self.language == "en" and word.endswith("ies") and len(word) > _SHORTEST + 2:
-            return word[:-3] + "y"
-        for ending in self.endings:
-            least = _SHORTEST if len(ending) < _SHORTEST else _SHORTEST + 1
-            if len(word) - len(ending) >= least and word.endswith(ending):
-                return _undoubled(word[: -len(ending)])
-        return word
+        return _stem(word, self.language, self.endings)
 
     def group(self, word: str) -> str:
         """The group of words that say the same as `word`; empty when it is in none."""
@@ -59,12 +54,24 @@ class Lexicon:
     def opposed(self, a: str, b: str) -> bool:
         """Whether two words exclude each other."""
         pairs = {(x, y) for x in (a, self.stem(a)) for y in (b, self.stem(b))}
-        if any(pair in self.opposite or pair[::-1] in self.opposite for pair in pairs):
+        if not pairs.isdisjoint(self.opposite) or not {(y, x) for x, y in pairs}.isdisjoint(self.opposite):
             return True
         long, short = (a, b) if len(a) > len(b) else (b, a)
-        return self.language in ("en", "de", "nl", "fr", "es") and long in {
-            prefix + short for prefix in ("un", "in", "im", "ir", "il", "dis", "dés", "des", "non", "non-", "de", "on")
-        }
+        return long.endswith(short) and long != short and long[: -len(short)] in _PREFIXES
+
+
+_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "dés", "des", "non", "non-", "de", "on", "a", "не", "无", "非")
+
+
+@functools.lru_cache(maxsize=8192)
+def _stem(word: str, language: str, endings: tuple[str, ...]) -> str:
+    if language == "en" and word.endswith("ies") and len(word) > _SHORTEST + 2:
+        return word[:-3] + "y"
+    for ending in endings:
+        least = _SHORTEST if len(ending) < _SHORTEST else _SHORTEST + 1
+        if len(word) - len(ending) >= least and word.endswith(ending):
+            return _undoubled(word[: -len(ending)])
+    return word
 
 
 def _undoubled(stem: str) -> str:
@@ -158,16 +165,26 @@ def _lists() -> dict[str, dict[str, str]]:
     return cast("dict[str, dict[str, str]]", tomllib.loads(_FILE.read_text(encoding="utf-8")))
 
 
-def languages_of(texts: Sequence[str]) -> str:
-    """The language in which `texts` (in lower case) have most words of its lists; English when none has any."""
-    joined = " ".join(texts)
-    if any("\u3400" <= letter <= "\u9fff" for letter in joined):
-        return "zh"
-    if any("\u0400" <= letter <= "\u04ff" for letter in joined):
-        return "ru"
-    words = "".join(letter if letter.isalpha() or letter == "'" else " " for letter in joined).split()
-    scores = {name: sum(word in _marks(name) for word in words) for name in ("en", "de", "fr", "es", "nl")}
-    return max(scores, key=lambda name: (scores[name], name == "en"))
+def language_of(*texts: str) -> str:
+    """The language in which `texts` have most words of its lists; English when none has any."""
+    found = [_scores(text) for text in texts]
+    for script in ("zh", "ru"):
+        if any(script in one for one in found):
+            return script
+    totals = {name: sum(one[name] for one in found) for name in _LATIN}
+    return max(totals, key=lambda name: (totals[name], name == "en"))
+
+
+@functools.lru_cache(maxsize=4096)
+def _scores(text: str) -> dict[str, int]:
+    text = text.lower()
+    if not text.isascii():
+        if any("\u3400" <= letter <= "\u9fff" for letter in text):
+            return {"zh": 1}
+        if any("\u0400" <= letter <= "\u04ff" for letter in text):
+            return {"ru": 1}
+    words = "".join(letter if letter.isalpha() or letter == "'" else " " for letter in text).split()
+    return {name: sum(word in _marks(name) for word in words) for name in _LATIN}
 
 
 @functools.cache

@@ -103,6 +103,7 @@ MAKERS = frozenset(
         "agent add",
         "chat",
         "client install",
+        "fact import",
         "import claude-code",
         "import hermes",
         "init",
@@ -202,6 +203,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Memory": {
         "memory": ("memory:memory", "Show and change what is always in the prompt"),
         "note": ("note:note", "One fact a file, read on demand"),
+        "fact": ("fact:fact", "Facts one by one, and the whole bank as Markdown"),
         "retain": ("retain:retain", "Keep a fact, or look through conversations for facts"),
         "recall": ("recall:recall", "Ask what was learnt and said, and correct a fact"),
         "review": ("review:review", "Decide on what waits for you"),
