@@ -36,8 +36,8 @@ def make_manager(vm: Vademecum) -> Manager:
 
     name = vm.config.memory.provider
     folder = vm.home.root / "providers"
-    for part in (name, vm.actor.agent, vm.actor.user):
-        folder /= folder_name(part or "none", any_case=True)
+    for part in (name[:80] or "none", vm.actor.agent, vm.actor.user):  # whoever loads it tells of a wrong name
+        folder /= folder_name(part, any_case=True)
 
     @lru_cache(maxsize=_REMEMBERED)
     def inspect(text: str) -> tuple[Finding, ...]:
