@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from vademecum.errors import ModelError
 from vademecum.search.query import Query, Term, literal, read
 from vademecum.search.rank import Reader, Wanted, weight
-from vademecum.search.typos import SHORTEST_TWICE, nearest, slips
+from vademecum.search.typos import SHORTEST, SHORTEST_TWICE, nearest
 from vademecum.store.fact_index import FactIndex
 from vademecum.store.message_index import tokenizer
 
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from vademecum.store.fact_index import Within
     from vademecum.store.facts import FactRow
 
-CANDIDATES = 60
-"""Facts that one arm brings."""
+BY_WORDS, BY_MEANING = 40, 30
+"""Facts that an arm brings."""
 _FREQUENT = 0.02  # a word in more than this share of the facts finds too many, unless there is no better one
 _FEW = 400  # facts in which a word may stand whatever their share
 _NAMED = 40
 _TELLING = 5  # words of a question that are asked for, the rarest
+_ALIKE = 2_000  # words that begin like one that stands nowhere, of which the nearest is taken
+_TYPED = 4  # words of a question up to which one that stands nowhere is looked into: it was typed, not composed
 _PLAIN = 0.8  # strength of a word that stands once in a short sentence
 _LITERAL = 0.2
 _CLOSE, _CLOSER, _STEEP = 0.27, 0.025, 0.05
@@ -58,10 +60,21 @@ class FoundFact:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The terms that are looked for, with how many facts have them, and those that stand nowhere."""
+    """The terms that are looked for, with how many facts have them and what each is worth.
+
+    `total` is what the most telling ones of the question are worth, those that stand nowhere included.
+    """
 
     terms: tuple[tuple[Term, int], ...]
-    missing: tuple[Term, ...]
+    weights: tuple[float, ...]
+    total: float
+
+    @staticmethod
+    def of(terms: Sequence[tuple[Term, int]], missing: int, size: int) -> _Plan:
+        """The plan for a bank of `size` facts; of a whole prompt it is enough that its most telling words are there."""
+        weights = tuple(weight(count, size) for _, count in terms)
+        asked = sorted([*weights, *([weight(1, size)] * missing)], reverse=True)
+        return _Plan(tuple(terms), weights, sum(asked[:_TELLING]))
 
 
 def combined(arms: Mapping[str, float]) -> float:
@@ -130,7 +143,7 @@ class FactFinder:
             terms += others
             if not others:
                 missing.append(term)
-        return _Plan(tuple(terms), tuple(missing))
+        return _Plan.of(terms, len(missing), self.index.size)
 
     def _is_run(self, term: Term) -> bool:
         """A whole clause of a script without spaces: its pairs of characters are the words."""
@@ -142,24 +155,16 @@ class FactFinder:
     def _corrected(self, term: Term) -> list[Term]:
         """The word that one which stands nowhere may have been meant for."""
         word = literal(term.text)
-        if term.quoted or not word.isalpha():
+        if term.quoted or not word.isalpha() or len(self.query.content) > _TYPED:
             return []
-        near = slips(word)
-        stems = dict(zip(self._words(" ".join(near)), near, strict=True)) if near else {}
-        known = self.index.known(list(stems)) if stems else {}
-        if known:
-            best = max(known, key=lambda stem: known[stem])
-            found = stems[best]
-        elif len(word) >= SHORTEST_TWICE and (twice := self._twice(word)):
-            found = twice
-        else:
-            return []
-        self.notes.append(f"“{term.text}” stands nowhere, “{found}” was looked for")
-        return [Term(found, (found,))]
-
-    def _twice(self, word: str) -> str:
         stem = self._words(word)[0]
-        return next(iter(nearest(stem, self.index.vocabulary(stem[:2], 5_000))), "")
+        if len(stem) < SHORTEST:
+            return []
+        alike = nearest(stem, self.index.vocabulary(stem[:2], _ALIKE), 1 if len(word) < SHORTEST_TWICE else 2)
+        if not alike:
+            return []
+        self.notes.append(f"“{term.text}” stands nowhere, “{alike[0]}…” was looked for")
+        return [Term(alike[0], (alike[0],))]
 
     def _by_words(self, plan: _Plan) -> list[int]:
         if not plan.terms:
@@ -168,12 +173,13 @@ class FactFinder:
         bound = max(_FEW, _FREQUENT * self.index.size)
         telling = [term for term, count in rare if count <= bound]
         if telling:
-            return self.index.best(" OR ".join(term.match for term in telling), CANDIDATES)
+            return self.index.best(" OR ".join(term.match for term in telling), BY_WORDS)
         together = " AND ".join(term.match for term, _ in rare)
-        return self.index.newest(together, CANDIDATES) or self.index.newest(rare[0][0].match, CANDIDATES)
+        return self.index.newest(together, BY_WORDS) or self.index.newest(rare[0][0].match, BY_WORDS)
 
     def _reader(self, plan: _Plan) -> Reader:
-        wanted = [Wanted.of(term, weight(count, self.index.size), self._words) for term, count in plan.terms]
+        pairs = zip(plan.terms, plan.weights, strict=True)
+        wanted = [Wanted.of(term, worth, self._words) for (term, _), worth in pairs]
         return Reader([one for one in wanted if one.sequences], self.query.literal, self._words)
 
     # --- by meaning, by names
@@ -190,7 +196,7 @@ class FactFinder:
             self.notes.append(f"Searched by words only: {error.message}")
             return {}
         self._asked, self._near = asked, vector_index(self._db, "fact", embedder.name)
-        return dict(self._near.nearest(asked, CANDIDATES, allowed=frozenset(self._owners)))
+        return dict(self._near.nearest(asked, BY_MEANING, allowed=frozenset(self._owners)))
 
     def _others(self, numbers: Sequence[int]) -> dict[int, float]:
         """The cosines of facts that were found otherwise."""
@@ -230,20 +236,15 @@ class FactFinder:
         return 1 / (1 + math.exp(-(cosine - half) / _STEEP))
 
     def _share(self, strengths: Sequence[float], plan: _Plan) -> tuple[float, tuple[str, ...]]:
-        """How much of what the question asks for stands in a fact, and by which words.
-
-        Of a long question (a whole prompt) it is enough that its few most telling words do.
-        """
-        size = self.index.size
-        weights = [weight(count, size) for _, count in plan.terms]
-        asked = sorted([*weights, *(weight(1, size) for _ in plan.missing)], reverse=True)
-        pairs = [
-            (heavy * min(1.0, strength / _PLAIN), term.text)
-            for heavy, strength, (term, _) in zip(weights, strengths, plan.terms, strict=False)
-            if strength
-        ]
-        total = sum(asked[:_TELLING])
-        return (min(1.0, sum(worth for worth, _ in pairs) / total) if total else 0.0), tuple(text for _, text in pairs)
+        """How much of what the question asks for stands in a fact, and by which words."""
+        if not plan.total:
+            return 0.0, ()
+        worth, words = 0.0, list[str]()
+        for strength, heavy, (term, _) in zip(strengths, plan.weights, plan.terms, strict=False):
+            if strength:
+                worth += heavy * min(1.0, strength / _PLAIN)
+                words.append(term.text)
+        return min(1.0, worth / plan.total), tuple(words)
 
     def timely(self, row: FactRow) -> float:
         """1 when it was learnt in the time that the question names, or began or ended to hold then."""

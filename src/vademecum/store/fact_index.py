@@ -62,7 +62,7 @@ class FactIndex:
         self._only = only
         alone = self._alone()
         self._owned = "" if alone else f"{facts.owned_by(owners)} AND "
-        row = db.one("SELECT min(n), max(n) FROM facts")
+        row = db.one("SELECT (SELECT min(n) FROM facts), (SELECT max(n) FROM facts)")  # each from the index
         self._first, self._last = (1, 0) if row is None or row[1] is None else (int(row[0]), int(row[1]))
         among = self._last - self._first + 1
         self.size = max(1, among if alone else self._count(facts.owned_by(owners), among))
@@ -70,11 +70,6 @@ class FactIndex:
     def _alone(self) -> bool:
         row = self._db.one("SELECT count(*) FROM fact_owners")
         return row is not None and int(row[0]) <= len(self._owners)
-
-    def known(self, words: Sequence[str]) -> dict[str, int]:
-        """Those of `words` (as the tokenizer gives them) that stand in the index, with the number of their facts."""
-        marks = ",".join("?" * len(words))
-        return dict(self._db.all(f"SELECT term, doc FROM fact_words WHERE term IN ({marks})", tuple(words)))
 
     def vocabulary(self, start: str, limit: int) -> list[tuple[str, int]]:
         """Words of the index that begin with `start`, with the number of their facts."""
