@@ -163,9 +163,10 @@ class FactsTier:
         """See `Keeper.copies`; about 0.1 s for 100,000 facts by origin, 0.2 s by text."""
         if selector.kind == "entry":
             return self._holding(selector.value)
-        heard = self._ledger.gate.quarantine.heard(self._agent, selector)
+        sources = facts.sources(self._ledger.db, self._agent)
+        heard = self._ledger.gate.quarantine.heard(self._agent, selector) if sources else frozenset[str]()
         meant: list[EvidenceRow] = []
-        for one in facts.sources(self._ledger.db, self._agent):
+        for one in sources:
             origins = (origin_of(one.origin), origin_of(one.stated))
             if any(selector.matches(origin, session=one.session, user=one.user, heard=heard) for origin in origins):
                 meant += facts.evidence_from(self._ledger.db, self._agent, one)
