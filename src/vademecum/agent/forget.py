@@ -143,9 +143,9 @@ def _whole_entry(vm: Vademecum, text: str) -> str:
 
 
 def _quotes(vm: Vademecum, texts: Sequence[str], found: Sequence[Copy]) -> list[Copy]:
-    """Messages and facts in which the assistant or a tool repeats one of `texts`; what a user said stays theirs."""
+    """Messages, facts and notes in which the assistant or a tool repeats one of `texts`; what a user said stays."""
     there = {(copy.tier, copy.place.partition("#")[0]) for copy in found}
-    kept = [keeper for keeper in keepers(vm) if keeper.name in ("sessions", "facts")]
+    kept = [keeper for keeper in keepers(vm) if keeper.name in ("sessions", "facts", "notes")]
     more = [copy for text in texts for keeper in kept for copy in keeper.copies(Selector("entry", text))]
     said = [copy for copy in more if Origin.parse(copy.origin).kind not in ("user", "person")]
     return [copy for copy in dict.fromkeys(said) if (copy.tier, copy.place) not in there]

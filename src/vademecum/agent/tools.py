@@ -7,6 +7,7 @@ raised.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import unicodedata
@@ -14,7 +15,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from vademecum.errors import NoModelError, RefusedError, UsageError, VademecumError
+from vademecum.errors import (
+    LockedError,
+    NoModelError,
+    RefusedError,
+    StorageError,
+    UsageError,
+    VademecumError,
+)
 from vademecum.model import Origin, ToolSpec
 
 if TYPE_CHECKING:
@@ -252,7 +260,13 @@ def _note(caller: Caller, args: dict[str, Any]) -> Answer:
     from vademecum.core.note_tool import note_tool
 
     origin = _note_origin(caller, args)
-    return note_tool(caller.vm.notes, args, origin=origin, session=caller.session, unattended=caller.unattended)
+    answer = note_tool(caller.vm.notes, args, origin=origin, session=caller.session, unattended=caller.unattended)
+    if args.get("action") == "read" and answer["success"] and not caller.incognito:
+        from vademecum.store import note_uses
+
+        with contextlib.suppress(StorageError, LockedError):  # the count is not worth a failure
+            note_uses.read(caller.vm.db, caller.vm.actor.agent, str(answer["file"]), caller.vm.clock())
+    return answer
 
 
 def _note_origin(caller: Caller, args: dict[str, Any]) -> Origin:

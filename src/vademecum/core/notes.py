@@ -52,6 +52,7 @@ class _Writer:
     unattended: bool = False
     act: Act | None = None
     redacted: tuple[str, ...] = ()
+    proposed: str = ""
 
 
 class Notes:
@@ -93,8 +94,11 @@ class Notes:
         origin: Origin | None = None,
         session: str | None = None,
         unattended: bool = False,
+        proposed: str = "",
     ) -> NoteChange:
         """Make the note `name` (or the one of that slug) say this; lines of the file that need not change stay.
+
+        With `proposed`, which says why, it waits for a person whatever the policy says.
 
         Raises UsageError, ConflictError (another note's name differs only in case or spelling of letters), FullError
         (no room in the index), UnreadableError (its front matter is broken), BlockedError, LockedError, StorageError.
@@ -104,7 +108,7 @@ class Notes:
                 f"{type!r} is not a type of note. Nothing was written.", f"Use one of {', '.join(NOTE_TYPES)}."
             )
         (name, description, body), kinds = self._clean(name, description, body)
-        writer = _Writer(origin or Origin.assistant(), session, unattended, redacted=kinds)
+        writer = _Writer(origin or Origin.assistant(), session, unattended, redacted=kinds, proposed=proposed)
         with self._locked():
             place = self._place_for(name, skill=False)
             return self._write(place, self._composed(place, name, description, body, type), writer)
@@ -127,11 +131,21 @@ class Notes:
             return self._write(place, self._composed(place, name, description, body, ""), writer)
 
     def remove(
-        self, slug: str, *, origin: Origin | None = None, session: str | None = None, unattended: bool = False
+        self,
+        slug: str,
+        *,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+        proposed: str = "",
     ) -> NoteChange:
-        """Remove the note or skill, and its line of the index. Raises NotFoundError, and what `write` raises."""
+        """Remove the note or skill, and its line of the index; `proposed` as in `write`.
+
+        Raises NotFoundError, and what `write` raises.
+        """
+        writer = _Writer(origin or Origin.assistant(), session, unattended, proposed=proposed)
         with self._locked():
-            return self._remove(self._find(slug), _Writer(origin or Origin.assistant(), session, unattended))
+            return self._remove(self._find(slug), writer)
 
     def _clean(self, *texts: str) -> tuple[list[str], tuple[str, ...]]:
         """The texts without secrets, before a name becomes a file's and a mark has to be quoted in front matter."""
@@ -417,6 +431,8 @@ class Notes:
             session=writer.session,
             unattended=writer.unattended,
             redacted=writer.redacted,
+            reason=writer.proposed,
+            propose=bool(writer.proposed),
             effect=effect,
         )
         if writer.act is not None:

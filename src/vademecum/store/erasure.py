@@ -28,6 +28,7 @@ _HOLDERS = (
     ("provider_health", "error"),
     ("manifests", "entries"),
     ("manifests", "left_out"),
+    ("promotions", "text"),
 )
 """Columns that may quote a text; messages are looked through one by one, and proposals are emptied."""
 
@@ -61,7 +62,7 @@ def wipe(db: Database) -> None:
 
     Raises LockedError.
     """
-    for index in ("message_text", "fact_text"):
+    for index in ("message_text", "fact_text", "daily_text"):
         db.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
     db.execute("VACUUM")
     _truncate(db)
