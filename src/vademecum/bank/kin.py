@@ -21,9 +21,9 @@ def kin_of(db: Database, row: FactRow, owners: Sequence[int], now: int) -> tuple
     """The facts of `owners` that say nearly what `row` says, and those that may contradict it; open ones only."""
     seen: dict[int, float] = {}
     for term in compare.search_terms(row.text)[:_TERMS]:
-        found = facts.matching(db, owners, f'"{term}"', _EACH)
-        for n in found:
-            seen[n] = seen.get(n, 0.0) + 1 / (2 + len(found))  # a rare word says more
+        numbers = facts.matching(db, owners, f'"{term}"', _EACH)
+        for n in numbers:
+            seen[n] = seen.get(n, 0.0) + 1 / (2 + len(numbers))  # a rare word says more
     seen.pop(row.n, None)
     best = sorted(seen, key=lambda n: (-seen[n], -n))[:_LOOKED_AT]
     others = facts.fetch(db, best, owners, Only(now)) if best else []
