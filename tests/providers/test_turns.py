@@ -160,8 +160,12 @@ def test_secrets_and_recalled_text_do_not_leave(tmp_path: Path, vendor: Vendor) 
     with opened(tmp_path) as vm, vm.session(key="k") as s, s.turn(f"My key is {key}, remember it") as t:
         t.answer('Sure.\n<recalled-0123abcd from="x">\n- The staging port is 5433.\n</recalled-0123abcd>\nDone.')
         t2 = t
+        block = '<recalled-0123abcd from="x">\n- Old news.\n</recalled-0123abcd>\n'
+        vm.manager.call_tool("fake_retain", {"text": f"{key} {block}New."})
     told = f"{vendor.turns[t2.id]} {[argument for _, argument in vendor.calls]}"
     assert key not in told
+    assert "Old news" not in told
+    assert "New." in told
     assert "[secret:" in vendor.turns[t2.id].user
     assert vendor.turns[t2.id].assistant == "Sure.\nDone."
 

@@ -8,6 +8,7 @@ fence comes out as it came in; an opening line without its end takes away only i
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 _WORD = "recalled-(?:[0-9a-f]{32}|[0-9a-f]{8})"
 _OPEN = re.compile(rf'<({_WORD}) from="[^"<>\n]{{0,200}}">\n?')
@@ -32,6 +33,17 @@ def without_fences(text: str) -> str:
             at += 1
     kept.append(_CLOSE.sub("", text[at:]))
     return "".join(kept)
+
+
+def all_without_fences(value: Any) -> Any:
+    """The same for every text of a JSON value."""
+    if isinstance(value, str):
+        return without_fences(value)
+    if isinstance(value, dict):
+        return {key: all_without_fences(one) for key, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [all_without_fences(one) for one in cast("list[Any]", value)]
+    return value
 
 
 class Stream:

@@ -32,6 +32,7 @@ from vademecum.providers.breaker import Breaker, news
 from vademecum.providers.budget import Block, Given, LeftOut, Screen, answered, words_of
 from vademecum.providers.calls import Call, Calls, guarded
 from vademecum.providers.contract import Context, Forgotten, MemoryChange, Provider, TurnRecord, origin_of
+from vademecum.providers.fence import all_without_fences
 from vademecum.providers.outbox import Delivery, Lane
 from vademecum.providers.recaller import REQUEST_SECONDS, Recaller
 from vademecum.providers.registry import provider_class
@@ -186,7 +187,7 @@ class Manager:
             self.provider()
             if self.mode == "tools":
                 return Block(self.name)
-            query = self._host.redactor.clean(text)[:LONGEST_QUERY]
+            query = self._lane.told(text)[:LONGEST_QUERY]
             answer, late = self._recall.recall(query, session, first=first, began=began)
         except ProviderError as error:
             return Block(self.name, left_out=(LeftOut("", f"no answer: {self._host.redactor.clean(error.message)}"),))
@@ -201,7 +202,7 @@ class Manager:
         """Let the provider prepare for the next turn, in the background."""
         if self.mode == "tools" or self._closed:
             return
-        query = self._host.redactor.clean(text)[:LONGEST_QUERY]
+        query = self._lane.told(text)[:LONGEST_QUERY]
         try:
             kind = type(self.provider())
             if kind.queue_prefetch is not Provider.queue_prefetch and self._breaker.open_until is None:
@@ -262,7 +263,7 @@ class Manager:
         self.provider()
         if not self._breaker.allows():
             raise ProviderError(self._breaker.told, "Go on without it.", passing=True)
-        sent = self._host.redactor.value(dict(args))
+        sent = self._host.redactor.value(all_without_fences(dict(args)))
         call = self._calls.start(lambda: self.ready().call_tool(name, sent))
         call.wait(REQUEST_SECONDS)
         return self._bounded(self._screen.value(answered(dict[str, Any], call.result())))
