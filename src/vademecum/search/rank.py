@@ -89,19 +89,34 @@ class Reader:
                 return Reading([0.0] * len(self._wanted), False)
         return self.read(text)
 
+    def counts(self, text: str) -> list[int]:
+        """How often each term stands in `text`; a text that holds the beginning of none is not read further."""
+        if self._needles and text.isascii():
+            plain = text.lower()
+            if not any(needle in plain for needle in self._needles):
+                return [0] * len(self._wanted)
+        if len(text) > _LONG:
+            plain = comparable(text)
+            return [1 if self._loosely(one, plain) else 0 for one in self._wanted]
+        folded = fold(text)
+        counts = self._counts(self._words(folded))
+        if not all(counts) and (more := extra_spellings(folded)):
+            counts = [max(pair) for pair in zip(counts, self._counts(self._words(more)), strict=True)]
+        return counts
+
     def _strengths(self, found: list[str]) -> list[float]:
+        norm = 1.2 * (0.25 + 0.75 * len(found) / _USUAL_WORDS)
+        return [0.5 + 0.5 * count / (count + norm) if count else 0.0 for count in self._counts(found)]
+
+    def _counts(self, found: list[str]) -> list[int]:
         places: dict[str, list[int]] = {}
         for place, word in enumerate(found):
             if word in self._starts or self._prefixes:
                 places.setdefault(word, []).append(place)
-        norm = 1.2 * (0.25 + 0.75 * len(found) / _USUAL_WORDS)
-        strengths: list[float] = []
-        for one in self._wanted:
-            count = 0
-            for sequence in one.sequences:
-                count = max(count, _count(sequence, places, found, one.term.prefix))
-            strengths.append(0.5 + 0.5 * count / (count + norm) if count else 0.0)
-        return strengths
+        return [
+            max((_count(sequence, places, found, one.term.prefix) for sequence in one.sequences), default=0)
+            for one in self._wanted
+        ]
 
     def score(self, reading: Reading, title: Reading | None) -> float:
         """0 to 1: the weighted share of the query that stands here, in part beside it, in part in the title."""
