@@ -29,7 +29,7 @@ def streamed(*pieces: str) -> str:
     return "".join([stream.feed(piece) for piece in pieces]) + stream.end()
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_a_text_cut_at_any_two_places_gives_what_the_whole_gives(text: str) -> None:
     whole = without_fences(text)
     assert streamed(*text) == whole
