@@ -46,7 +46,6 @@ _RULES = Path(__file__).parent / "rules"
 _LATIN = ("en", "de", "fr", "es", "nl")
 _NOTATION = {" … ": "[ ,](?:.{0,60}?[ ,])?", " ": "[ ,]{1,2}", " ?": "[ ,]{0,2}", "…": ".{0,60}?", "~": r"\w{0,12}"}
 _CUES_SHOWN = 4
-_COMMON_ENOUGH = 2
 _STRIPS = 4  # leading formulas that are taken off one after the other: "ok, please remember that from now on"
 
 
@@ -252,8 +251,7 @@ def _languages(folded: str) -> tuple[str, ...]:
     words = re.findall(r"[a-z']{1,40}", folded)
     scores = {language: sum(word in _common()[language] for word in words) for language in _LATIN}
     best = max(scores.values())
-    enough = best if best >= _COMMON_ENOUGH else best - 1  # one common word more tells nothing yet
-    return tuple(language for language in _LATIN if scores[language] >= enough) if words else ()
+    return tuple(language for language in _LATIN if scores[language] == best) if words else ()
 
 
 def _script(letter: str) -> str:
