@@ -67,7 +67,7 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
-    from vademecum.agent import embedding, retainer, retaining
+    from vademecum.agent import consolidating, embedding, retainer, retaining
     from vademecum.agent.review import KIND
     from vademecum.agent.reviewer import run_review
 
@@ -77,6 +77,7 @@ def handlers(vm: Vademecum) -> dict[str, Handler]:
         embedding.KIND: partial(embedding.run_embedding, vm),
         retaining.KIND: partial(retainer.run_retention, vm),
         retaining.ASK_KIND: partial(retainer.run_extraction, vm),
+        consolidating.KIND: partial(consolidating.run_consolidation, vm),
     }
 
 
@@ -102,7 +103,10 @@ def end_lost_sessions(vm: Vademecum) -> int:
 
 
 def _new_day(vm: Vademecum, today: str) -> None:
+    from vademecum.agent.consolidating import enqueue_consolidation
+
     vm.queue.tidy()
+    enqueue_consolidation(vm, today)
     if vm.config.sessions.retention_days:
         vm.queue.add(PURGE, today, {}, once=True)
 
