@@ -6,10 +6,13 @@ Idea: settings come from YAML, from `--set key=value` and from a vendor's JSON, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
 
 from vademecum.errors import ConfigError
+from vademecum.home import Home
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0", ""})
@@ -44,3 +47,26 @@ def number(settings: Mapping[str, Any], key: str, default: float, *, least: floa
     if not least <= found <= most:
         raise ConfigError(f"The setting {key} is {value!r}; it has to be a number from {least:g} to {most:g}.")
     return found
+
+
+def vendor_file(
+    settings: Mapping[str, Any], env: Mapping[str, str], name: str, *, places: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """What the vendor's own JSON file holds; nothing when there is none.
+
+    It is the one of the setting `file`, else the first that exists of the home's and of `places`. Raises ConfigError.
+    """
+    named = text(settings, "file")
+    home = Home.find(text(env, "VADEMECUM_HOME")).root
+    for path in [Path(named).expanduser()] if named else [home / name, *places]:
+        if path.is_file():
+            try:
+                found: object = json.loads(path.read_text(encoding="utf-8-sig"))
+            except (OSError, ValueError) as error:
+                raise ConfigError(f"{path} cannot be read: {error}.", "Correct it; nothing was changed.") from error
+            if not isinstance(found, dict):
+                raise ConfigError(f"{path} holds no object.", "It is of the form {...}.")
+            return cast("dict[str, Any]", found)
+    if named:
+        raise ConfigError(f"{named} does not exist.", "Correct the setting `file` of this provider.")
+    return {}

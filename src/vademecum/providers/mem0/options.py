@@ -6,14 +6,12 @@ said; unsaid, an `oss` section means the library, a host a server of one's own, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from vademecum.errors import ConfigError
-from vademecum.home import Home
 from vademecum.model import Actor
 from vademecum.providers import settings as read
 
@@ -54,7 +52,7 @@ class Options:
 
 def options(settings: Mapping[str, Any], env: Mapping[str, str], folder: Path | None = None) -> Options:
     """What holds, from all places. Raises ConfigError for a file or a value that cannot be used."""
-    file = _file(settings, env, folder)
+    file = read.vendor_file(settings, env, FILE, places=[folder / FILE] if folder else [])
 
     def of(key: str, variable: str = "") -> str:
         return read.text(settings, key) or read.text(file, key) or (read.text(env, variable) if variable else "")
@@ -79,22 +77,3 @@ def options(settings: Mapping[str, Any], env: Mapping[str, str], folder: Path | 
         infer=read.flag(both, "infer", default=True) if both.get("infer") is not None else None,
         oss=cast("Mapping[str, Any]", oss),
     )
-
-
-def _file(settings: Mapping[str, Any], env: Mapping[str, str], folder: Path | None) -> dict[str, Any]:
-    named = read.text(settings, "file")
-    places = [Path(named).expanduser()] if named else [Home.find(read.text(env, "VADEMECUM_HOME")).root / FILE]
-    if folder is not None and not named:
-        places.insert(0, folder / FILE)
-    for path in places:
-        if path.is_file():
-            try:
-                found: object = json.loads(path.read_text(encoding="utf-8-sig"))
-            except (OSError, ValueError) as error:
-                raise ConfigError(f"{path} cannot be read: {error}.", "Correct it; nothing was changed.") from error
-            if not isinstance(found, dict):
-                raise ConfigError(f"{path} holds no object.", "It is of the form {...}.")
-            return cast("dict[str, Any]", found)
-    if named:
-        raise ConfigError(f"{named} does not exist.", "Correct the setting file of mem0.")
-    return {}
