@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from tests.core.conftest import Core, MakeCore
 
-from vademecum.core.frontmatter import FrontMatter, scalar
 from vademecum.core.note_tool import PAGE_CHARACTERS, note_tool
 from vademecum.core.slugs import check_slug, slug_of
 from vademecum.errors import (
@@ -20,6 +19,7 @@ from vademecum.errors import (
     UsageError,
     VademecumError,
 )
+from vademecum.frontmatter import FrontMatter, scalar
 from vademecum.model import Origin
 
 BY_HAND = (

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
-from vademecum.core.disk import read_bytes, to_bytes, to_text
+from vademecum.disk import read_bytes, to_bytes, to_text
 from vademecum.errors import UnreadableError
 from vademecum.files import locked, write_atomic
 from vademecum.gate.audit import Event

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from vademecum.clients.claude_code import Place
 from vademecum.clients.imports import ImportReport, Progress, Tally
 from vademecum.clients.recorder import CHANNEL, Recorder
-from vademecum.core.frontmatter import FrontMatter
 from vademecum.core.note_types import NoteType
 from vademecum.errors import NotFoundError, VademecumError
+from vademecum.frontmatter import FrontMatter
 from vademecum.model import Origin
 from vademecum.store.imported import Imported, Item
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, repeat
 
-from vademecum.core.disk import to_bytes, to_text, visible
+from vademecum.disk import to_bytes, to_text, visible
 
 DELIMITER = "\n§\n"
 """What stands between two entries; counted as 3 characters."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from vademecum.core.frontmatter import one_line
 from vademecum.core.slugs import link_to, linked
+from vademecum.frontmatter import one_line
 
 HOOK_CHARACTERS = 150
 """Longest hook of a line that we write, in characters."""

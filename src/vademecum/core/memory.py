@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 from vademecum.clock import Clock, now_ms
 from vademecum.config import MemoryConfig
-from vademecum.core.disk import read_bytes
 from vademecum.core.entries import Document, join, preview, split
 from vademecum.core.held import held_entries
 from vademecum.core.plan import Operation, Plan, without_secrets
 from vademecum.core.stories import drift, known_stories, story_of
 from vademecum.core.undo import Drift, came_and_went, effect_of, plan_of_undo
+from vademecum.disk import read_bytes
 from vademecum.errors import (
     ConflictError,
     DisabledError,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
-from vademecum.core.disk import to_bytes, visible
-from vademecum.core.frontmatter import FrontMatter
 from vademecum.core.note_types import Place
 from vademecum.core.undo import Drift
+from vademecum.disk import to_bytes, visible
 from vademecum.errors import ConflictError, LockedError, RefusedError, StorageError
+from vademecum.frontmatter import FrontMatter
 from vademecum.gate.audit import HAND, NO_FILE, Audit, AuditEntry, Event
 from vademecum.model import Actor, Origin
 from vademecum.store.audit import AuditRow

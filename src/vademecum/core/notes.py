@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 
 from vademecum.clock import Clock, iso, now_ms
 from vademecum.config import MemoryConfig
-from vademecum.core.disk import read_bytes, to_bytes, to_text, visible
-from vademecum.core.frontmatter import FrontMatter, one_line, scalar
 from vademecum.core.index import Index, index_line
 from vademecum.core.note_history import NoteLog, state_of
 from vademecum.core.note_types import NOTE_TYPES, Note, NoteChange, NoteHead, Place
 from vademecum.core.slugs import check_slug, same, slug_of
+from vademecum.disk import read_bytes, to_bytes, to_text, visible
 from vademecum.errors import (
     BlockedError,
     ConflictError,
@@ -31,6 +30,7 @@ from vademecum.errors import (
     UsageError,
 )
 from vademecum.files import LOCK_SECONDS, locked, write_atomic
+from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.gate.audit import AuditEntry
 from vademecum.gate.candidate import Accepted, Act, Action, Candidate, Effect, Proposal, Staged
 from vademecum.home import AgentFolder

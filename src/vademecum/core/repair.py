@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vademecum.core.disk import read_bytes, to_bytes
 from vademecum.core.entries import DELIMITER, Document, escape, preview, unescape
 from vademecum.core.memory import STORES
 from vademecum.core.plan import Plan
 from vademecum.core.undo import effect_of
+from vademecum.disk import read_bytes, to_bytes
 from vademecum.errors import LockedError, NotFoundError, StorageError, UnreadableError
 from vademecum.files import locked, write_atomic
 from vademecum.gate.audit import Event

@@ -11,12 +11,12 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
-from vademecum.core.disk import read_bytes, to_text, visible
 from vademecum.core.entries import DELIMITER
 from vademecum.core.held import held_notes
 from vademecum.core.index import Index
 from vademecum.core.memory import STORES, CoreMemory
 from vademecum.core.notes import Notes
+from vademecum.disk import read_bytes, to_text, visible
 from vademecum.errors import UnreadableError
 from vademecum.gate.redactor import Redactor
 from vademecum.gate.structure import neutralise

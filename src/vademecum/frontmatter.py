@@ -20,6 +20,7 @@ _SIMPLE = re.compile(
 _PLAIN = re.compile(r"[^\W\d_][^\n\r\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*")
 _NOT_STRINGS = frozenset({"", "true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _COMMENT = re.compile(r"[ \t]+#[^\n\r]*$")
+_ITEM = re.compile(r"-(?=[ \t\r\n]|$)")  # YAML lets the items of a list stand below its key without being indented
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class FrontMatter:
         end = start + 1
         for number in range(start + 1, len(self.lines)):
             line = self.lines[number]
-            if line.strip() and _indent(line) <= indent:
+            inside = _indent(line) > indent or (_indent(line) == indent and _ITEM.match(line, indent))
+            if line.strip() and not inside:
                 break
             if line.strip():
                 end = number + 1

@@ -1,8 +1,8 @@
 """Reading what a person, an editor or another program may have left on disk.
 
-Idea: bytes that are not UTF-8 become lone surrogates (PEP 383) inside this room and U+FFFD outside it. Invariant:
-`to_bytes(to_text(data)) == data` for any bytes, and a file that is there and cannot be read is an error, never an
-empty one.
+Idea: bytes that are not UTF-8 become lone surrogates (PEP 383) inside the room that reads them and U+FFFD outside of
+it. Invariant: `to_bytes(to_text(data)) == data` for any bytes, and a file that is there and cannot be read is an error,
+never an empty one.
 """
 
 from __future__ import annotations
