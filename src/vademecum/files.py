@@ -15,10 +15,10 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
-from vademecum.errors import LockedError, StorageError
+from vademecum.errors import LockedError, StorageError, VademecumError
 
 LOCK_SECONDS = 10.0
 """How long a writer waits for another by default, in seconds."""
@@ -41,11 +41,12 @@ def _fsync_folder(folder: str) -> None:
         os.close(handle)
 
 
-def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
+def write_atomic(path: Path, data: bytes, *, mode: int | None = None, check: Callable[[], None] | None = None) -> None:
     """Replace the content of `path` (made if missing, folders too) and return once it is durable.
 
     A symbolic link is followed, so that the file it points to is replaced and the link kept. An existing file keeps its
-    mode; `mode` is for a new one (default: what the umask gives). Raises StorageError when the disk refuses.
+    mode; `mode` is for a new one (default: what the umask gives). `check` is called when all but the replacing is done,
+    and leaves the file as it is by raising. Raises StorageError when the disk refuses.
     """
     target = _followed(path)
     folder, name = os.path.split(target)
@@ -65,6 +66,8 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+        if check is not None:
+            check()
         os.replace(temporary, target)  # noqa: PTH105  strings: this is the way of every write
         _fsync_folder(folder)
     except OSError as error:
@@ -74,6 +77,10 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
             f"Could not write {path}: {error.strerror or error}. The file is as it was before.",
             "Check free space and permissions, then try again.",
         ) from error
+    except VademecumError:  # of `check`
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
 
 
 def _followed(path: Path) -> str:
@@ -98,15 +105,15 @@ def _keep_mode_and_owner(path: str, now: os.stat_result, before: os.stat_result)
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, seconds: float = LOCK_SECONDS) -> Generator[None]:
+def locked(path: Path, *, seconds: float = LOCK_SECONDS, at: Path | None = None) -> Generator[None]:
     """Hold the lock file `<path>.lock` (of the file a link points to); raises LockedError after `seconds`.
 
-    The operating system lets go of it when the process ends in whatever way. It is not reentrant. What a killed writer
+    `at` is the lock file for a folder in which others should see none. The operating system lets go of it when the process ends in whatever way. It is not reentrant. What a killed writer
     of `path` left beside it is removed.
     """
     target = _followed(path)
     try:
-        handle = _open_lock(f"{target}.lock")
+        handle = _open_lock(f"{target}.lock" if at is None else os.fspath(at))
     except OSError as error:
         raise StorageError(
             f"Could not lock {path}: {error.strerror or error}.", "Check the permissions of its folder."
