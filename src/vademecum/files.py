@@ -108,8 +108,8 @@ def _keep_mode_and_owner(path: str, now: os.stat_result, before: os.stat_result)
 def locked(path: Path, *, seconds: float = LOCK_SECONDS, at: Path | None = None) -> Generator[None]:
     """Hold the lock file `<path>.lock` (of the file a link points to); raises LockedError after `seconds`.
 
-    `at` is the lock file for a folder in which others should see none. The operating system lets go of it when the process ends in whatever way. It is not reentrant. What a killed writer
-    of `path` left beside it is removed.
+    `at` is the lock file to use for a folder in which others should see none. The operating system lets go of it when
+    the process ends in whatever way. It is not reentrant. What a killed writer of `path` left beside it is removed.
     """
     target = _followed(path)
     try:
