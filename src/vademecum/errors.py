@@ -107,9 +107,23 @@ class AmbiguousError(NotFoundError):
 
 
 class ConflictError(VademecumError):
-    """The thing changed after it was read; the newer state was kept."""
+    """The thing changed after it was read; the newer state was kept.
+
+    `version` is what there is now, `diff` what tells it from what the caller had read or wanted to write; may be empty.
+    """
 
     code = "conflict"
+
+    def __init__(self, message: str, hint: str = "", *, version: str = "", diff: str = "") -> None:
+        super().__init__(message, hint)
+        self.version = version
+        self.diff = diff
+
+    def as_dict(self) -> dict[str, dict[str, object]]:
+        """As for every error, with `version` and `diff` when there are any."""
+        data = super().as_dict()
+        data["error"] |= {name: value for name, value in (("version", self.version), ("diff", self.diff)) if value}
+        return data
 
 
 class LockedError(VademecumError):

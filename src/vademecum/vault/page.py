@@ -62,9 +62,11 @@ class Desk:
     told: Told | None = None
     lock_seconds: float = LOCK_SECONDS
 
-    def page(self, *parts: str) -> Page:
-        """The page at `parts` below the vault's folder."""
-        return Page(self.root.joinpath(*parts), self.root / _LOCKS / f"{'-'.join(parts)}.lock", self.lock_seconds)
+    def page(self, *parts: str, lock: str = "") -> Page:
+        """The page at `parts` below the vault's folder; `lock` is the name under which it is locked, by itself."""
+        return Page(
+            self.root.joinpath(*parts), self.root / _LOCKS / f"{lock or '-'.join(parts)}.lock", self.lock_seconds
+        )
 
     def author(self, by: By) -> str:
         """Whose name stands at what is written: the agent's, or the user's who typed it."""

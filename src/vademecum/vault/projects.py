@@ -1,0 +1,397 @@
+"""The state of each project: one page, rewritten by whoever has read what is there.
+
+Idea: front matter for what programs ask (status, owner, next step, blockers), free text for the rest; a write names the
+version that it was made from. Invariant: nobody overwrites what he has not seen, an edit in Obsidian counts like any
+other write; lines, keys and text that a write does not mean stay byte for byte.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from vademecum.clock import iso
+from vademecum.disk import visible
+from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError
+from vademecum.frontmatter import FrontMatter, one_line, scalar
+from vademecum.gate.candidate import Act, Effect, Proposal, Staged
+from vademecum.vault.obsidian import one_form, own_slug, slug_of
+from vademecum.vault.page import NO_VERSION, By, Desk, Page, state_of, version_of
+
+if TYPE_CHECKING:
+    from vademecum.gate.audit import AuditEntry
+    from vademecum.gate.candidate import Accepted
+    from vademecum.model import Origin
+
+FOLDER = "Projects"
+LONGEST_TEXT = 64_000
+"""Most characters of a project's free text."""
+NAMES = ("status", "owner", "next")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project's page as it is now. `version` names this state; `problem` says why its front matter is unreadable."""
+
+    slug: str
+    name: str
+    version: str
+    status: str = ""
+    owner: str = ""
+    next: str = ""
+    blockers: tuple[str, ...] = ()
+    updated: str = ""
+    updated_by: str = ""
+    text: str = ""
+    problem: str = ""
+
+    @property
+    def target(self) -> str:
+        """What a link to it points to, without the vault's folder."""
+        return f"{FOLDER}/{self.slug}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a write is to change; None: it stays. `text` takes the place of all the free text."""
+
+    status: str | None = None
+    owner: str | None = None
+    next: str | None = None
+    blockers: tuple[str, ...] | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChange:
+    """What became of it, and the page as it is now; `note` is for the author."""
+
+    outcome: Literal["done", "unchanged", "staged"]
+    project: Project
+    message: str
+    note: str = ""
+    proposal: str | None = None
+
+
+class Projects:
+    """The pages of one vault's projects, for one agent. Thread-safe, and safe beside other processes and editors."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def list(self) -> tuple[Project, ...]:
+        """Every project, by file name; pages that cannot be read as text are left out."""
+        return tuple(self._read(path.stem) for path in self._paths())
+
+    def show(self, name: str) -> Project:
+        """The project called `name`, or whose file is. Raises NotFoundError, UnreadableError."""
+        slug = self._slug(name)
+        if slug is None:
+            close = difflib.get_close_matches(name, [one.name for one in self.list()], n=3, cutoff=0.5)
+            raise NotFoundError(
+                f"There is no project {name!r}.",
+                f"Did you mean {', '.join(close)}?" if close else "`project set` makes it.",
+            )
+        return self._read(slug)
+
+    def page_of(self, name: str) -> str:
+        """The link target of a project's page; empty when there is none."""
+        slug = self._slug(name)
+        return f"{FOLDER}/{slug}" if slug else ""
+
+    def set(self, name: str, wanted: Wanted, *, version: str | None, by: By) -> ProjectChange:
+        """Change the project `name`, which was read as `version` (None: the writer thinks that it is new; `none`: that
+        no project is called exactly so, whatever files there are).
+
+        Raises ConflictError with a diff when it is no longer that, UnreadableError (front matter is no YAML; nothing
+        is rewritten), UsageError, BlockedError, LockedError, StorageError.
+        """
+        wanted, kinds = self._clean(wanted)
+        name = one_form(self.desk.cleaned(name)[0][0])
+        with self._page(slug_of(name, "project")).held():  # one lock for all, so that a new one's file is free
+            slug = self._slug(name, exactly=version == NO_VERSION) or self._new_slug(name)
+            raw = self._page(slug).raw()
+            self._check_seen(slug, name, raw, version, wanted)
+            return self._write(slug, name, raw, wanted, by, kinds)
+
+    def _write(
+        self, slug: str, name: str, raw: str | None, wanted: Wanted, by: By, kinds: tuple[str, ...]
+    ) -> ProjectChange:
+        parts = _readable(raw, slug)
+        if raw is not None and _changed(parts, wanted) == parts:
+            return ProjectChange("unchanged", self._read(slug), "It says that already.")
+
+        def final(snippet: str) -> str:
+            return self._final(name, raw, _wanted_in(snippet), by)
+
+        snippet = _snippet(name, wanted)
+        answer = self._admit(slug, snippet, raw, final, by, kinds)
+        if isinstance(answer, Staged):
+            message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
+            now = self._project(slug, raw)
+            return ProjectChange("staged", now, message, answer.note, answer.proposal.id)
+        after = final(answer.text)
+        self._page(slug).put(raw, after)
+        message = f"The project {name!r} was {'made' if raw is None else 'changed'} ({FOLDER}/{slug}.md)."
+        return ProjectChange("done", self._project(slug, after), message, answer.note)
+
+    def _admit(
+        self, slug: str, snippet: str, raw: str | None, final: Callable[[str], str], by: By, kinds: tuple[str, ...] = ()
+    ) -> Accepted | Staged:
+        before = visible(raw or "")
+
+        def effect(text: str) -> Effect:
+            after = final(text)
+            return Effect(before, visible(after), "", state_of(raw), state_of(after))
+
+        action = "add" if raw is None else "replace"
+        return self.desk.admit(_target(slug), action, snippet, by, before=before, effect=effect, redacted=kinds)
+
+    def _final(self, name: str, raw: str | None, wanted: Wanted, by: By) -> str:
+        """The page as it is written; `raw` without front matter gets some before its text."""
+        parts = _changed(_readable(raw, name), wanted)
+        if not parts.get("project"):
+            parts = parts.with_value("project", name)
+        parts = parts.with_literal("updated", iso(self.desk.clock()))
+        parts = parts.with_value("updated_by", self.desk.author(by))
+        if len(by.origin.parts) > 1 or parts.get("origin"):  # what it was made of goes with it, also to other homes
+            parts = parts.with_value("origin", str(by.origin))
+        return parts.text
+
+    def _check_seen(self, slug: str, name: str, raw: str | None, version: str | None, wanted: Wanted) -> None:
+        now = version_of(raw)
+        if version == now or (raw is None and version is None):
+            return
+        if raw is None:
+            raise ConflictError(
+                f"The project {name!r} is gone. Nothing was written.", "Set it without a version.", version=now
+            )
+        seen = self._seen(slug, version)
+        if seen is None:
+            parts = _readable(raw, slug)
+            seen, title = _changed(parts, wanted).text, ("what you wanted to write", "what is there now")
+            diff = _diff(seen, raw, title)
+        else:
+            diff = _diff(seen, raw, ("what you have read", "what is there now"))
+        why = "changed since you have read it" if version else "exists, and you do not say which version you have read"
+        raise ConflictError(
+            f"The project {name!r} {why}. Nothing was written; the newer state was kept.",
+            f"Read it (`project show`), and write what is still right with --version {now}; for a project of its own "
+            f"whose name only looks like another's, --version {NO_VERSION}.",
+            version=now,
+            diff=diff,
+        )
+
+    def _seen(self, slug: str, version: str | None) -> str | None:
+        """The text of the version, when this home wrote it."""
+        if version is None:
+            return None
+        store = self.desk.gate.audit.store
+        rows = store.rows("tier = 'vault' AND target = :target AND state <> ''", {"target": _target(slug)}, 200)
+        for row in rows:
+            for state, sha in ((row.state, row.after_sha256), (row.base, row.before_sha256)):
+                if state.startswith(version):
+                    return store.texts([sha]).get(sha)
+        return None
+
+    # --- what a person approves and takes back
+
+    def current(self, proposal: Proposal) -> str:
+        """The text of the page that `proposal` is for, without secrets, which no proposal holds."""
+        return self.desk.gate.redactor.clean(visible(self._page(_slug_in(proposal.target)).raw() or ""))
+
+    def carry_out(self, proposal: Proposal) -> str:
+        """Write what a person approved; says what was done. Raises ConflictError when the page changed since."""
+        slug = _slug_in(proposal.target)
+        by = By(proposal.origin, session=proposal.session, act=Act("approved", proposal.decision, proposal.id))
+        page = self._page(slug)
+        with page.held():
+            raw = page.raw()
+            if self.current(proposal) != proposal.before:
+                raise ConflictError(
+                    f"The project {slug!r} changed since this was proposed. The newer text was kept.",
+                    "Reject this proposal; a new one can be made from what is there now.",
+                )
+            wanted = _wanted_in(proposal.text)
+            return self._write(slug, _name_in(proposal.text, slug), raw, wanted, by, ()).message
+
+    def revert(self, entry: AuditEntry, by: Origin) -> str:
+        """Bring back the page as it was before row `entry` of the history; says what was done.
+
+        Raises ConflictError when the page is no longer as that row left it, RefusedError when its text was erased.
+        """
+        slug = _slug_in(entry.target)
+        page = self._page(slug)
+        with page.held():
+            raw = page.raw()
+            if state_of(raw) != entry.state:
+                raise ConflictError(
+                    f"The project {slug!r} changed since row {entry.n}, which cannot be undone. Nothing was changed.",
+                    f"`vademecum history {entry.n}` shows the texts; write what you want again.",
+                )
+            if entry.before is None or (not entry.before and entry.before_sha256):
+                raise RefusedError(f"The text from before row {entry.n} was erased or never kept.")
+            after = entry.before
+            effect = Effect(visible(raw or ""), after, "", entry.state, state_of(after))
+            act = Act("undone", str(by), entry.proposal, f"undoes {entry.n}")
+            self.desk.admit(
+                entry.target, "replace", after, By(by, act=act), before=effect.before, effect=lambda _: effect
+            )
+            page.put(raw, after)
+        return f"Row {entry.n} was undone. The project {slug!r} is as it was before."
+
+    # --- files
+
+    def _page(self, slug: str) -> Page:
+        return self.desk.page(FOLDER, f"{slug}.md", lock=FOLDER)
+
+    def _paths(self) -> Iterator[Path]:
+        folder = self.desk.root / FOLDER
+        found = folder.glob("*.md") if folder.is_dir() else ()
+        return (path for path in sorted(found) if not path.name.startswith("."))
+
+    def _slug(self, name: str, *, exactly: bool = False) -> str | None:
+        """The file of the project called `name`: by its front matter, else (not `exactly`) by its file's name."""
+        name = one_form(name)
+        if not name:
+            return None
+        there = {path.stem: path for path in self._paths()}
+        likely = [slug for slug in (name, slug_of(name, "project"), own_slug(name, "project")) if slug in there]
+        for slug in dict.fromkeys((*likely, *there)):
+            if self._named(slug) == name:
+                return slug
+        return name if name in there and not exactly else None
+
+    def _new_slug(self, name: str) -> str:
+        """A file for a new project: no other's, also on a disk that ignores case or folds letters."""
+        taken = {one_form(path.stem).casefold() for path in self._paths()}
+        slug = slug_of(name, "project")
+        return slug if one_form(slug).casefold() not in taken else own_slug(name, "project")
+
+    def _named(self, slug: str) -> str:
+        parts = FrontMatter.parse(self._page(slug).raw() or "")
+        return one_form(visible(parts.get("project"))) or slug
+
+    def _read(self, slug: str) -> Project:
+        return self._project(slug, self._page(slug).raw())
+
+    def _project(self, slug: str, raw: str | None) -> Project:
+        parts = FrontMatter.parse(raw or "")
+        status, owner, next_, updated, by = (
+            visible(one_line(parts.get(key))) for key in (*NAMES, "updated", "updated_by")
+        )
+        body = parts.body if parts.opening and not parts.problem else (raw or "").removeprefix("\ufeff")
+        return Project(
+            slug,
+            one_form(visible(parts.get("project"))) or slug,
+            version_of(raw),
+            status,
+            owner,
+            next_,
+            _listed(parts),
+            updated,
+            by,
+            visible(body).replace("\r\n", "\n").strip("\n"),
+            parts.problem if raw and (parts.opening or "closing" in parts.problem) else "",
+        )
+
+    def _clean(self, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
+        """The same without secrets, each value on one line. Raises UsageError."""
+        kinds: list[str] = []
+
+        def clean(text: str) -> str:
+            (found,), found_kinds = self.desk.cleaned(text)
+            kinds.extend(found_kinds)
+            return found
+
+        status, owner, next_ = (
+            None if value is None else one_line(clean(value)) for value in (wanted.status, wanted.owner, wanted.next)
+        )
+        blockers = None if wanted.blockers is None else tuple(one_line(clean(one)) for one in wanted.blockers)
+        blockers = None if blockers is None else tuple(one for one in blockers if one)
+        text = None if wanted.text is None else clean(wanted.text)
+        if text and len(text) > LONGEST_TEXT:
+            raise UsageError(
+                f"The text has {len(text):,} characters, {LONGEST_TEXT:,} are possible. Nothing was written.",
+                "Keep the long form in pages of its own, and link to them.",
+            )
+        return Wanted(status, owner, next_, blockers, text), tuple(kinds)
+
+
+def _target(slug: str) -> str:
+    return f"projects/{slug}"
+
+
+def _slug_in(target: str) -> str:
+    return target.partition("/")[2]
+
+
+def _readable(raw: str | None, name: str) -> FrontMatter:
+    """The parts of a page, with front matter to be filled when there is none. Raises UnreadableError."""
+    raw = raw or ""
+    parts = FrontMatter.parse(raw)
+    if parts.opening and not parts.problem:
+        return parts
+    if parts.problem and (parts.opening or "closing" in parts.problem):
+        raise UnreadableError(
+            f"{FOLDER}/{name}.md cannot be changed: {parts.problem}. It was left as it is.",
+            "Correct it in an editor; then write again.",
+        )
+    mark = "\ufeff" if raw.startswith("\ufeff") else ""
+    end = parts.eol
+    return FrontMatter(f"{mark}---{end}", (), f"---{end}", end + raw.removeprefix(mark) if raw else "", {})
+
+
+def _changed(parts: FrontMatter, wanted: Wanted) -> FrontMatter:
+    for key, value in zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True):
+        if value is not None:
+            parts = parts.with_value(key, value)
+    if wanted.blockers is not None and wanted.blockers != _listed(parts):
+        written = "[" + ", ".join(_item(one) for one in wanted.blockers) + "]"
+        parts = parts.with_literal("blockers", "\n".join(wanted.blockers), written)
+    return parts if wanted.text is None else parts.with_body(wanted.text)
+
+
+def _item(text: str) -> str:
+    """A value of a list between brackets, where more has to be quoted than on a line of its own."""
+    written = scalar(text)
+    if written[0] == '"' or not any(c in written for c in ",[]{}"):
+        return written
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _listed(parts: FrontMatter) -> tuple[str, ...]:
+    found: object = parts.values.get("blockers")
+    if isinstance(found, list):
+        return tuple(visible(one_line(str(one))) for one in cast("Sequence[object]", found) if one)
+    return tuple(visible(line) for line in found.split("\n") if line) if isinstance(found, str) else ()
+
+
+def _snippet(name: str, wanted: Wanted) -> str:
+    """What is to be written and nothing else, as the gate and a person see it."""
+    empty = FrontMatter("---\n", (), "---\n", "", {})
+    parts = _changed(empty.with_value("project", name), wanted)
+    return (replace(parts, body="\n") if wanted.text == "" else parts).text  # an empty text is one, too
+
+
+def _wanted_in(snippet: str) -> Wanted:
+    parts = FrontMatter.parse(snippet)
+    status, owner, next_ = (parts.get(key) if key in parts.values else None for key in NAMES)
+    blockers = _listed(parts) if "blockers" in parts.values else None
+    return Wanted(status, owner, next_, blockers, parts.body.strip("\n") if parts.body else None)
+
+
+def _name_in(snippet: str, slug: str) -> str:
+    return FrontMatter.parse(snippet).get("project") or slug
+
+
+def _diff(before: str, after: str, titles: tuple[str, str]) -> str:
+    lines: Iterable[str] = difflib.unified_diff(
+        visible(before).splitlines(), visible(after).splitlines(), *titles, lineterm="", n=2
+    )
+    return "\n".join(lines)
