@@ -84,10 +84,13 @@ def own_slug(name: str, kind: str) -> str:
     `Case`, `case` and `CASE` are three files on every disk.
     """
     slug = slug_of(name, kind)
-    if slug == name:
-        return slug
+    return slug if slug == name else hashed_slug(name, kind)
+
+
+def hashed_slug(name: str, kind: str) -> str:
+    """`slug_of` with eight digits of the hash of the name."""
     digest = hashlib.sha256(one_form(name).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{slug}-{digest}"
+    return f"{slug_of(name, kind)}-{digest}"
 
 
 def one_form(name: str) -> str:

@@ -18,7 +18,7 @@ from vademecum.disk import visible
 from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError
 from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
-from vademecum.vault.obsidian import one_form, own_slug, slug_of
+from vademecum.vault.obsidian import hashed_slug, one_form, slug_of
 from vademecum.vault.page import NO_VERSION, By, Desk, Page, state_of, version_of
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Projects:
         if not name:
             return None
         there = {path.stem: path for path in self._paths()}
-        likely = [slug for slug in (name, slug_of(name, "project"), own_slug(name, "project")) if slug in there]
+        likely = [slug for slug in (name, slug_of(name, "project"), hashed_slug(name, "project")) if slug in there]
         for slug in dict.fromkeys((*likely, *there)):
             if self._named(slug) == name:
                 return slug
@@ -269,7 +269,7 @@ class Projects:
         """A file for a new project: no other's, also on a disk that ignores case or folds letters."""
         taken = {one_form(path.stem).casefold() for path in self._paths()}
         slug = slug_of(name, "project")
-        return slug if one_form(slug).casefold() not in taken else own_slug(name, "project")
+        return slug if one_form(slug).casefold() not in taken else hashed_slug(name, "project")
 
     def _named(self, slug: str) -> str:
         parts = FrontMatter.parse(self._page(slug).raw() or "")
