@@ -57,6 +57,15 @@ class BankConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     organisation: str = ""
 
 
+class VaultConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `vault`: the folder that several agents share."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1)] = "vault"
+    """Relative to the home, or absolute; `~` is your home folder."""
+    subfolder: str = ""
+    """A folder inside of `path`, for a vault that a person already uses: nothing outside of it is written."""
+
+
 class SessionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Section `sessions`: how long history is kept, and when a keyed session starts afresh."""
 
@@ -136,6 +145,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings of providers by name; each says in `vademecum provider list NAME` which it takes."""
     embedder: Annotated[str, msgspec.Meta(pattern=EMBEDDER)] = "local"
     """`local`, `off`, `openai:MODEL`, or the address of an OpenAI-compatible server followed by `#MODEL`."""
+    vault: VaultConfig = VaultConfig()
     sessions: SessionsConfig = SessionsConfig()
     models: ModelConfig = ModelConfig()
     serve: ServeConfig = ServeConfig()

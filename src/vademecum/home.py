@@ -119,6 +119,11 @@ class Home:
         return self.root / "secret.key"
 
     @property
+    def keys(self) -> Path:
+        """The folder of the keys that agents sign with, and of the pinned ones of others; mode 0700."""
+        return self.root / "keys"
+
+    @property
     def backups(self) -> Path:
         """The folder of backups."""
         return self.root / "backups"

@@ -24,4 +24,17 @@ def new_id(at_ms: int | None = None) -> str:
         with _lock:
             value = max(value, _last + 1)
             _last = value
+    return ulid(value)
+
+
+def ulid(value: int) -> str:
+    """128 bits as a ULID: 48 of UTC milliseconds, 80 of anything."""
     return "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def time_of(id: str) -> int:  # noqa: A002  the design's word
+    """The time part of a ULID, in UTC milliseconds. Raises ValueError for what is none."""
+    value = 0
+    for character in id[:10]:
+        value = value << 5 | _ALPHABET.index(character)
+    return value

@@ -16,17 +16,20 @@ Verdict = Literal["accept", "stage", "refuse"]
 Approval = Literal["off", "untrusted", "all"]
 
 TABLE = """\
-tier       person  owner   assistant  local   file    import  user    outside
-core       accept  accept  accept     accept  accept  accept  stage   stage
-core:user  accept  accept  accept     accept  accept  accept  accept  stage
-notes      accept  accept  accept     accept  accept  accept  stage   stage
-skills     accept  stage   stage      stage   stage   stage   stage   stage
-sessions   accept  accept  accept     accept  accept  accept  accept  accept
-facts      accept  accept  accept     accept  accept  accept  stage   accept
-other      accept  accept  accept     accept  accept  accept  stage   stage
+tier            person  owner   assistant  local   file    import  user   outside
+core            accept  accept  accept     accept  accept  accept  stage  stage
+core:user       accept  accept  accept     accept  accept  accept  accept stage
+notes           accept  accept  accept     accept  accept  accept  stage  stage
+skills          accept  stage   stage      stage   stage   stage   stage  stage
+sessions        accept  accept  accept     accept  accept  accept  accept accept
+facts           accept  accept  accept     accept  accept  accept  stage  accept
+vault           accept  accept  accept     accept  accept  accept  stage  accept
+vault:decisions accept  accept  accept     accept  accept  accept  stage  stage
+other           accept  accept  accept     accept  accept  accept  stage  stage
 """
 """The defaults for `write_approval: untrusted`. `core:user` is the store about the user who speaks; a skill is a
-procedure to follow, so a person sees it first; history and facts keep what came from outside with its origin."""
+procedure to follow, so a person sees it first; history, facts and the shared log keep what came from outside with its
+origin. A decision stands for every agent, so one that was made from outside text waits."""
 
 ALWAYS = frozenset({"skills", "sessions"})
 """Rows that `write_approval` does not change."""

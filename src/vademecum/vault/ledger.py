@@ -1,0 +1,196 @@
+"""The ledger of one key: a line for each entry that its agent wrote, each signed and bound to the one before.
+
+Idea: a line holds the hash of the entry, the hash of the line before, and the signature over both and the author's
+name; and it holds the entry once more, so that what a sync tool, a merge or a crash took out of the Markdown can be
+put back. Invariant: what is signed does not cover that copy, so that a text can be erased for good while the chain
+still proves every line; a writer checks the line it binds itself to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from vademecum.ids import time_of
+from vademecum.model import Origin
+from vademecum.vault.entry import ULID, Entry, sha_of
+from vademecum.vault.keys import Signer, key_id, verifies
+
+VERSION = 1
+_PIECE = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first line of a ledger: whose it is. `announced` is the hash of the line in which the key before named this
+    one, empty for a first key."""
+
+    agent: str
+    public: str
+    announced: str = ""
+
+    @cached_property
+    def id(self) -> str:
+        """The key's id."""
+        return key_id(self.public)
+
+    def line(self) -> bytes:
+        """As it is written."""
+        data = {"v": VERSION, "agent": self.agent, "key": self.public, "announced": self.announced}
+        return _dumps(data)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line. `n` counts the lines of the chain from 1, `prev` is the hash of the line before (empty for the first),
+    `successor` a public key that takes the place of this one, `copy` the entry (None once it was erased)."""
+
+    n: int
+    id: str
+    sha: str
+    prev: str
+    origin: str
+    successor: str
+    signature: str
+    copy: tuple[str, str, str, str, str] | None
+    offset: int = 0
+    line_number: int = 0
+
+    def signed(self, head: Head) -> bytes:
+        """The bytes that the signature covers."""
+        parts = [VERSION, head.agent, head.id, self.n, self.id, self.sha, self.prev, self.origin, self.successor]
+        return b"vademecum live log\n" + json.dumps(parts, separators=(",", ":")).encode()
+
+    def hash(self, head: Head) -> str:
+        """What the next line is bound to."""
+        return hashlib.sha256(self.signed(head) + self.signature.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def is_valid(self, head: Head) -> bool:
+        """Whether the head's key signed this line."""
+        return verifies(head.public, self.signature, self.signed(head))
+
+    def entry(self, head: Head) -> Entry | None:
+        """The entry, from the copy; None when it was erased, or is not what was signed."""
+        if self.copy is None:
+            return None
+        channel, type_, summary, ref, body = self.copy
+        origin = origin_of(self.origin)
+        made = Entry(self.id, time_of(self.id), head.agent, channel, type_, summary, body, ref or None, origin=origin)
+        return made if sha_of(made) == self.sha else None
+
+    def line(self) -> bytes:
+        """As it is written."""
+        data: dict[str, object] = {"n": self.n, "id": self.id, "sha": self.sha, "prev": self.prev}
+        if self.origin:
+            data["origin"] = self.origin
+        if self.successor:
+            data["next"] = self.successor
+        data["sig"] = self.signature
+        if self.copy is not None:
+            data["entry"] = self.copy
+        return _dumps(data)
+
+
+def origin_of(text: str) -> Origin:
+    """The origin that a line names; what cannot be read counts as outside."""
+    try:
+        return Origin.parse(text)
+    except ValueError:
+        return Origin.tool("unknown", "*")
+
+
+def _dumps(data: object) -> bytes:
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def sign(signer: Signer, head: Head, entry: Entry, *, n: int, prev: str, successor: str = "") -> Record:
+    """The line for `entry` behind the line of hash `prev`."""
+    copy = (entry.channel, entry.type, entry.summary, entry.ref or "", entry.body)
+    unsigned = Record(n, entry.id, sha_of(entry), prev, str(entry.origin), successor, "", copy)
+    signature = signer.sign(unsigned.signed(head))
+    return Record(n, entry.id, unsigned.sha, prev, unsigned.origin, successor, signature, copy)
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """A line that is none of a ledger's."""
+
+    line_number: int
+    offset: int
+    what: str
+
+
+def read_head(data: bytes) -> Head | None:
+    """The head in the first line of `data`, None when it is none."""
+    try:
+        found: Any = json.loads(data[: data.index(b"\n")] if b"\n" in data else data)
+        head = Head(found["agent"], found["key"], found.get("announced", ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    texts = (head.agent, head.public, head.announced)
+    return head if all(isinstance(text, str) for text in cast("tuple[object, ...]", texts)) else None
+
+
+def records(data: bytes, *, offset: int = 0, line_number: int = 1) -> Iterator[Record | Odd]:
+    """The lines of `data`, which begins at that offset and line; heads and blank lines are passed over."""
+    import msgspec  # reads 100,000 lines in a third of the time
+
+    decoder = msgspec.json.Decoder()
+    for raw in data.split(b"\n"):
+        if raw.strip():
+            try:
+                yield _record(decoder.decode(raw), offset, line_number)
+            except _HeadLine:
+                pass
+            except (msgspec.DecodeError, ValueError, KeyError, TypeError):
+                yield Odd(line_number, offset, "is no line of a ledger")
+        offset += len(raw) + 1
+        line_number += 1
+
+
+class _HeadLine(Exception):
+    """A line that says whose ledger it is."""
+
+
+def _record(found: Any, offset: int, line_number: int) -> Record:
+    if "v" in found:
+        raise _HeadLine
+    copy = found.get("entry")
+    fields = (found["id"], found["sha"], found["prev"], found.get("origin", ""), found.get("next", ""), found["sig"])
+    if not all(isinstance(one, str) for one in (*fields, *(copy or ()))) or not isinstance(found["n"], int):
+        raise TypeError
+    if not ULID.fullmatch(fields[0]) or (copy is not None and len(copy) != 5):
+        raise ValueError
+    return Record(found["n"], *fields, None if copy is None else tuple(copy), offset, line_number)
+
+
+def read_at(handle: int, start: int, size: int) -> bytes:
+    """`size` bytes from `start` on, fewer at the end of the file."""
+    os.lseek(handle, start, os.SEEK_SET)
+    pieces: list[bytes] = []
+    while size > 0 and (piece := os.read(handle, size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def last(handle: int, size: int, head: Head) -> Record | None:
+    """The newest line of the ledger that its key signed; what stands behind it is left out of the chain."""
+    start, data = size, b""
+    while start > 0:
+        piece = min(_PIECE, start)
+        start -= piece
+        data = read_at(handle, start, piece) + data
+        whole = 0 if start == 0 else data.find(b"\n") + 1
+        if start and not whole:
+            continue
+        for found in reversed(list(records(data[whole:], offset=start + whole))):
+            if isinstance(found, Record) and found.is_valid(head):
+                return found
+        data = data[:whole]
+    return None

@@ -1,0 +1,263 @@
+"""The live log: who did what and when, for all agents that share the vault.
+
+Idea: append, read, point to; reading goes through the index and takes every word from the file. Invariant: no verb
+edits or removes an entry; whoever reads gets the same entries in the same order (time, then id), and each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vademecum.clock import Clock, now_ms
+from vademecum.errors import AmbiguousError, NotFoundError, UsageError
+from vademecum.gate.candidate import Act, Candidate, Effect, Staged
+from vademecum.ids import new_id, time_of
+from vademecum.model import Actor, Origin
+from vademecum.store import Database
+from vademecum.store import vault_index as index
+from vademecum.store.vault_index import EntryRow
+from vademecum.vault.entry import ULID, Entry, Logged, blocks, decoded, encoded, make
+from vademecum.vault.indexing import Indexer
+from vademecum.vault.keys import Keys
+from vademecum.vault.paths import MONTH, VaultPaths, month_start
+from vademecum.vault.writer import Writer
+
+if TYPE_CHECKING:
+    from vademecum.gate.door import Gate
+    from vademecum.vault.attest import Attestor
+    from vademecum.vault.verify import Report
+
+TIER = "vault"
+AMEND = "amend"
+_SHORTEST_END = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries in order, the cursor behind them, and whether there is more behind that."""
+
+    entries: tuple[Entry, ...]
+    cursor: int
+    more: bool
+
+
+class LiveLog:
+    """The live log of one vault, for one agent. Thread-safe, and safe beside other processes and machines."""
+
+    def __init__(
+        self,
+        paths: VaultPaths,
+        actor: Actor,
+        gate: Gate,
+        db: Callable[[], Database],
+        keys: Keys,
+        *,
+        clock: Clock = now_ms,
+    ) -> None:
+        self.paths = paths
+        self.actor = actor
+        self.gate = gate
+        self.keys = keys
+        self.clock = clock
+        self.writer = Writer(paths, keys)
+        self._db = db
+
+    # --- writing
+
+    def append(
+        self,
+        type: str,  # noqa: A002  the design's word
+        summary: str,
+        *,
+        channel: str = "",
+        ref: str | None = None,
+        body: str = "",
+        at: int | None = None,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> Logged:
+        """Append one entry; its author is the actor's agent, whatever the text says.
+
+        `summary` is one line (what follows the first goes to the body), `ref` the id of another entry or an address,
+        `at` UTC ms [now], `origin` what it was made of [the assistant]. Secrets are replaced by marks. Returns when it
+        is on disk, or waits for a person. Raises UsageError for what is empty or too long, BlockedError, RefusedError,
+        StorageError, LockedError; then nothing was written.
+        """
+        id_ = new_id(at)
+        entry = make(id_, self.actor.agent, type, summary, channel=channel, ref=ref, body=body)
+        text = as_text(entry)
+        candidate = Candidate(
+            TIER,
+            "add",
+            id_,
+            text,
+            origin or Origin.assistant(),
+            self.actor,
+            session=session,
+            unattended=unattended,
+            effect=lambda written: Effect("", written),
+        )
+        decision = self.gate.admit(candidate)
+        if isinstance(decision, Staged):
+            told = "It waits for a person; nothing was written to the log yet."
+            return Logged("staged", None, decision.proposal.id, f"{told} {decision.note}".strip())
+        origin = self.gate.redactor.origin(candidate.origin)
+        return Logged("new", self._write(id_, decision.text, origin), None, decision.note)
+
+    def approve(self, candidate: Candidate, act: Act, *, at: int | None = None) -> Entry:
+        """Write an entry that a person approved, under its id; its time is that of its writing unless `at` says so.
+
+        `candidate.text` is what `append` brought to the gate.
+        """
+        self.gate.intend(candidate, act)
+        return self._write(new_id(at), candidate.text, candidate.origin)
+
+    def amend(
+        self, id: str, summary: str, *, body: str = "", channel: str = "", origin: Origin | None = None
+    ) -> Logged:  # noqa: A002
+        """Append an entry that corrects or completes another one, which stays as it is. Raises NotFoundError."""
+        found = self.get(id)
+        return self.append(AMEND, summary, channel=channel or found.channel, ref=found.id, body=body, origin=origin)
+
+    def _write(self, id_: str, text: str, origin: Origin) -> Entry:
+        entry = replace(from_text(text, id_, self.actor.agent), origin=origin)
+        self.writer.write(entry)
+        return replace(entry, signed="valid", path=self.paths.relative(self.paths.month(entry.time)))
+
+    # --- reading
+
+    def read(self, after: int = 0, limit: int = 100) -> Page:
+        """Up to `limit` entries that came into this home's sight after the cursor `after`, ordered by time and id.
+
+        A cursor is a number that `read` gave (0: from the beginning): an entry that another machine wrote earlier and
+        sent later comes after it, too. With nothing new, under a millisecond.
+        """
+        self.refresh()
+        rows = index.after(self._db(), after, limit + 1)
+        more, rows = len(rows) > limit, rows[:limit]
+        entries = self._entries(rows)
+        return Page(tuple(sorted(entries, key=order)), rows[-1].n if rows else after, more)
+
+    def cursor(self) -> int:
+        """The cursor behind everything that is there now."""
+        self.refresh()
+        return index.last_number(self._db())
+
+    def tail(self, n: int = 20, *, before: Entry | None = None) -> tuple[Entry, ...]:
+        """The newest `n` entries (of those before another one), the oldest first."""
+        self.refresh()
+        rows = index.newest(self._db(), n, None if before is None else order(before))
+        return tuple(sorted(self._entries(rows), key=order))
+
+    def get(self, id: str) -> Entry:  # noqa: A002  the design's word
+        """The entry of that id, or the one whose id ends so (six characters at least). Raises NotFoundError."""
+        self.refresh()
+        wanted = id.strip().lstrip("^").upper()
+        if not ULID.fullmatch(wanted) and len(wanted) >= _SHORTEST_END:
+            ends = index.ending_with(self._db(), wanted, 2)
+            if len(ends) > 1:
+                raise AmbiguousError(f"Several entries end with {wanted}.", "Give more of the id.", tuple(ends))
+            wanted = ends[0] if ends else wanted
+        found = self._entries(index.by_ids(self._db(), [wanted]))
+        if not found:
+            raise NotFoundError(f"The log has no entry {id!r}.", "`vademecum log tail` lists the newest ones.")
+        return found[0]
+
+    def referring(self, id: str) -> tuple[Entry, ...]:  # noqa: A002  the design's word
+        """The entries that point to that one (amendments, acknowledgements), the oldest first."""
+        self.refresh()
+        return tuple(self._entries(index.referring(self._db(), id)))
+
+    def refresh(self) -> None:
+        """Take in what is new in the files."""
+        self._indexer.refresh()
+
+    def verify(self) -> Report:
+        """Prove every entry of the log: see `verify.verify`."""
+        from vademecum.vault.verify import verify
+
+        self.refresh()
+        return verify(self.paths, self.keys, self._db())
+
+    @cached_property
+    def _indexer(self) -> Indexer:
+        return Indexer(self._db(), self.paths, self.keys, self.writer)
+
+    @cached_property
+    def _attestor(self) -> Attestor:
+        from vademecum.vault.attest import Attestor
+
+        return Attestor(self._db, self.paths, self.keys)
+
+    def _entries(self, rows: Sequence[EntryRow]) -> list[Entry]:
+        """What stands in the files for these rows; once more when a file was changed between index and reading."""
+        found = self._read(rows)
+        if len(found) < len(rows):
+            for file in {row.file for row in rows if row.id not in found}:
+                self._indexer.read_anew(file)
+            self.refresh()
+            ids = [row.id for row in rows if row.id not in found]
+            found |= self._read(index.by_ids(self._db(), ids))
+        return self._attestor.attested([found[row.id] for row in rows if row.id in found])
+
+    def _read(self, rows: Sequence[EntryRow]) -> dict[str, Entry]:
+        paths = index.paths(self._db()) if rows else {}
+        by_file: dict[int, list[EntryRow]] = {}
+        for row in rows:
+            by_file.setdefault(row.file, []).append(row)
+        found: dict[str, Entry] = {}
+        for file, wanted in by_file.items():
+            path = Path(paths.get(file, ""))
+            if not MONTH.fullmatch(path.stem):
+                continue
+            try:
+                with open(path, "rb") as stream:  # noqa: PTH123
+                    for row in wanted:
+                        stream.seek(row.start)
+                        data = stream.read(row.length)
+                        block = next((block for block in blocks(data, path.stem) if block.entry), None)
+                        if block is None or block.entry is None:
+                            continue
+                        typed = not block.own and time_of(row.id) == month_start(path.stem)
+                        if typed or block.entry.id == row.id:  # else something else stands there now
+                            place = self.paths.relative(path)
+                            found[row.id] = replace(block.entry, id=row.id, time=row.time, path=place, line=row.line)
+            except FileNotFoundError:
+                continue
+        return found
+
+
+def order(entry: Entry) -> tuple[int, str]:
+    """What entries are ordered by, for every reader."""
+    return entry.time, entry.id
+
+
+def as_text(entry: Entry) -> str:
+    """An entry as the gate and a person see it: its line without time, author and id, then the body as it is."""
+    head = " · ".join((encoded(entry.channel), encoded(entry.type), entry.summary))
+    reference = f"\nref:: {entry.ref}" if entry.ref else ""
+    return f"{head}{reference}\n\n{entry.body}" if entry.body else head + reference
+
+
+def from_text(text: str, id_: str, agent: str) -> Entry:
+    """The entry of a text that `as_text` made and the gate let through. Raises UsageError."""
+    head, _, body = text.partition("\n\n")
+    line, _, reference = head.partition("\n")
+    parts = line.split(" · ", 2)
+    if len(parts) != 3:
+        raise UsageError("This is no entry: expected `channel · type · summary`. Nothing was written.")
+    return make(
+        id_,
+        agent,
+        decoded(parts[1]),
+        parts[2],
+        channel=decoded(parts[0]),
+        ref=reference.removeprefix("ref:: ") or None,
+        body=body,
+        checked=False,
+    )

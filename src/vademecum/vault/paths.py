@@ -1,0 +1,113 @@
+"""Where everything of a vault lies.
+
+Idea: paths are computed from the configuration, never searched for. Invariant: every path lies inside of the vault's
+own folder (`vault.path`, or `vault.subfolder` in it), whatever a name says; nothing here writes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vademecum.config import VaultConfig
+from vademecum.errors import ConfigError
+from vademecum.home import Home, folder_name
+
+MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+"""The name of a month's file, without its suffix."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultPaths:
+    """The files of one vault; `root` is the folder that is ours (need not exist)."""
+
+    root: Path
+
+    @staticmethod
+    def of(home: Home, config: VaultConfig) -> VaultPaths:
+        """The vault of a home. Raises ConfigError for a sub-folder that leads out of the vault."""
+        top = home.root / Path(config.path).expanduser()
+        root = top / config.subfolder
+        if not root.resolve().is_relative_to(top.resolve()):
+            raise ConfigError(
+                f"vault.subfolder leads out of {top}: {config.subfolder!r}.",
+                "Give the name of a folder inside of vault.path.",
+            )
+        return VaultPaths(root.absolute())
+
+    @property
+    def live(self) -> Path:
+        """The folder of the live log, a file a month."""
+        return self.root / "Live"
+
+    def month(self, at_ms: int) -> Path:
+        """The live log's file for that time (UTC)."""
+        return self.live / f"{month_of(at_ms)}.md"
+
+    def months(self) -> list[Path]:
+        """The live log's files that are there, the oldest first; conflict copies are none of them."""
+        try:
+            found = [path for path in self.live.iterdir() if path.suffix == ".md" and MONTH.fullmatch(path.stem)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(found)
+
+    @property
+    def decisions(self) -> Path:
+        """The decisions."""
+        return self.root / "Decisions.md"
+
+    @property
+    def projects(self) -> Path:
+        """The folder of project states."""
+        return self.root / "Projects"
+
+    @property
+    def agents(self) -> Path:
+        """The folder of agents' checkpoints."""
+        return self.root / "Agents"
+
+    @property
+    def wiki(self) -> Path:
+        """The folder of compiled pages."""
+        return self.root / "Wiki"
+
+    @property
+    def internal(self) -> Path:
+        """What only programs read; Obsidian does not show it."""
+        return self.root / ".vademecum"
+
+    @property
+    def ledgers(self) -> Path:
+        """The folder of signatures."""
+        return self.internal / "ledger"
+
+    def ledger(self, agent: str, key_id: str) -> Path:
+        """The signatures of one agent's one key."""
+        return self.ledgers / f"{folder_name(agent, any_case=True)}-{key_id}.jsonl"
+
+    @property
+    def lock(self) -> Path:
+        """What writers of the live log lock."""
+        return self.internal / "live"
+
+    @property
+    def writing(self) -> Path:
+        """Names the ledger whose newest record is being written; empty at rest."""
+        return self.internal / "writing"
+
+    def relative(self, path: Path) -> str:
+        """`path` as it is shown: below the vault's folder, with forward slashes."""
+        return path.relative_to(self.root).as_posix()
+
+
+def month_of(at_ms: int) -> str:
+    """`2026-11` for a time (UTC)."""
+    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%Y-%m")
+
+
+def month_start(month: str) -> int:
+    """UTC milliseconds of the first moment of `2026-11`."""
+    return int(datetime(int(month[:4]), int(month[5:7]), 1, tzinfo=UTC).timestamp()) * 1000

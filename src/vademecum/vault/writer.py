@@ -1,0 +1,244 @@
+"""Appending to the live log: the ledger's line, then the Markdown, as one act.
+
+Idea: under one lock a note says which ledger is being written, the signed line goes first and holds the entry, so that
+whoever takes the lock after a writer was killed completes exactly what is missing, and nothing twice. Both files are
+forced to disk after the lock is given back, so that writers share the disk's time. Invariant: an entry is acknowledged
+when both files are on disk; no byte that is there is changed, but for what this write itself left half done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import NamedTuple
+
+from vademecum.disk import read_bytes
+from vademecum.errors import ConflictError, StorageError
+from vademecum.files import locked, write_atomic
+from vademecum.vault.entry import Entry, render
+from vademecum.vault.keys import Keys, Signer
+from vademecum.vault.ledger import Head, Record, last, read_at, read_head, sign
+from vademecum.vault.paths import VaultPaths
+
+_BINARY = getattr(os, "O_BINARY", 0)
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY
+_IGNORED = b"# what belongs to one machine\n*.lock\n*.tmp\nwriting\n"
+
+
+class _Place(NamedTuple):
+    """Where the next line of a ledger goes: behind line `n` of hash `prev`; `successor` is a key that line announced."""
+
+    n: int
+    prev: str
+    successor: str = ""
+
+
+class Writer:
+    """Writes to one vault, for agents whose keys lie in one home. Thread-safe, and safe beside other processes."""
+
+    def __init__(self, paths: VaultPaths, keys: Keys) -> None:
+        self._paths = paths
+        self._keys = keys
+        self._ready = False
+        self._tails: dict[Path, tuple[int, int, _Place]] = {}
+
+    def write(self, entry: Entry, *, successor: str = "") -> None:
+        """Append `entry`, signed by its agent; with `successor` it announces that key.
+
+        Returns once it is on disk. Raises StorageError, LockedError; then nothing was appended.
+        """
+        month = self._paths.month(entry.time)
+        try:
+            with contextlib.ExitStack() as handles:
+                with self.locked():
+                    opened = self._write(entry, month, successor, handles)
+                for handle in opened:
+                    os.fsync(handle)
+                self._stay(entry, month, opened[1])
+        except OSError as error:
+            raise StorageError(
+                f"The entry could not be written to {month}: {error.strerror or error}. The log is as it was.",
+                "Check free space and permissions, then try again.",
+            ) from error
+
+    @contextlib.contextmanager
+    def locked(self, *, seconds: float = 10.0) -> Generator[None]:
+        """Hold the live log's lock; what a killed writer left half done is completed first."""
+        self._make_ready()
+        with locked(self._paths.lock, seconds=seconds):
+            self._heal()
+            yield
+
+    # --- one write
+
+    def _write(self, entry: Entry, month: Path, successor: str, handles: contextlib.ExitStack) -> tuple[int, int]:
+        signer = self._keys.signer(entry.agent)
+        head, place, ledger = self._chain(signer, handles)
+        if place.successor:  # another process has changed the key meanwhile
+            signer = self._settled(entry.agent, place.successor)
+            head, place, ledger = self._chain(signer, handles, announced=place.prev)
+        record = sign(signer, head, entry, n=place.n + 1, prev=place.prev, successor=successor)
+        path = self._paths.ledger(signer.agent, signer.id)
+        size = os.fstat(ledger).st_size
+        self._note(path.name)
+        try:
+            _add(ledger, _line_end(ledger, size) + record.line() if size else head.line() + record.line())
+            opened = handles.enter_context(_opened(month))
+            before = os.fstat(opened).st_size
+            try:
+                _add(opened, _as_in(opened, before, render(entry)))
+            except OSError:
+                os.ftruncate(opened, before)
+                raise
+        except OSError:
+            os.ftruncate(ledger, size)
+            self._note("")
+            raise
+        self._note("")
+        now = os.fstat(ledger)
+        self._tails[path] = (now.st_ino, now.st_size, _Place(record.n, record.hash(head), successor))
+        return ledger, opened
+
+    def _chain(self, signer: Signer, handles: contextlib.ExitStack, *, announced: str = "") -> tuple[Head, _Place, int]:
+        """The ledger of the signer's key, opened, its head, and the place behind its newest line that is proved."""
+        path = self._paths.ledger(signer.agent, signer.id)
+        handle = handles.enter_context(_opened(path))
+        size = os.fstat(handle).st_size
+        first = read_head(read_at(handle, 0, 4096)) if size else None
+        head = Head(signer.agent, signer.public, announced or (first.announced if first else ""))
+        known = self._tails.get(path)
+        if known is not None and known[:2] == (os.fstat(handle).st_ino, size):
+            return head, known[2], handle
+        newest = last(handle, size, head) if size else None
+        if newest is None:
+            return head, _Place(0, head.announced), handle
+        return head, _Place(newest.n, newest.hash(head), newest.successor), handle
+
+    def _settled(self, agent: str, public: str) -> Signer:
+        signer = self._keys.settle(agent, public)
+        if signer is None:
+            raise ConflictError(
+                f"The key of {agent!r} in this home was replaced by another one, which is not here. Nothing was "
+                "written.",
+                "Copy `keys/` from the home in which `vademecum vault key new` was run.",
+            )
+        return signer
+
+    def _stay(self, entry: Entry, month: Path, handle: int) -> None:
+        """An editor may have put its own copy in the place of the file while it was written: then append again."""
+        with contextlib.suppress(FileNotFoundError):
+            if month.stat().st_ino == os.fstat(handle).st_ino:
+                return
+        with self.locked(), _opened(month) as now:
+            there = read_at(now, 0, os.fstat(now).st_size)
+            if f"^{entry.id}".encode() not in there:
+                _add(now, _as_in(now, len(there), render(entry)))
+                os.fsync(now)
+
+    # --- what a killed writer left
+
+    def _note(self, ledger: str) -> None:
+        """Say which ledger is being written (on which machine: the note may be copied to another)."""
+        handle = os.open(self._paths.writing, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        try:
+            if ledger:
+                os.write(handle, f"{_node()}\t{ledger}\n".encode())
+        finally:
+            os.close(handle)
+
+    def _heal(self) -> None:
+        """Complete the write that was cut off, if one was. The caller holds the lock."""
+        try:
+            if not os.stat(self._paths.writing).st_size:  # noqa: PTH116  on the way of every write
+                return
+        except FileNotFoundError:
+            return
+        node, _, name = (read_bytes(self._paths.writing) or b"").decode("utf-8", "replace").rstrip("\n").partition("\t")
+        ledger = self._paths.ledgers / name
+        if node == _node() and name and ledger.parent == self._paths.ledgers and ledger.is_file():
+            record, head = _whole(ledger)
+            entry = record.entry(head) if record and head else None
+            if entry is not None:
+                _complete(self._paths.month(entry.time), render(entry), entry.id)
+        self._note("")
+
+    def _make_ready(self) -> None:
+        if self._ready and self._paths.ledgers.is_dir():
+            return
+        for folder in (self._paths.live, self._paths.ledgers):
+            folder.mkdir(parents=True, exist_ok=True)
+        ignored = self._paths.internal / ".gitignore"
+        if not ignored.exists():
+            write_atomic(ignored, _IGNORED)
+        self._ready = True
+
+
+def _node() -> str:
+    """The name of this machine."""
+    return os.uname().nodename if sys.platform != "win32" else os.environ.get("COMPUTERNAME", "")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[int]:
+    new = not path.exists()
+    handle = os.open(path, _APPEND, 0o666)
+    try:
+        yield handle
+        if new and os.name != "nt":
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    finally:
+        os.close(handle)
+
+
+def _add(handle: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def _line_end(handle: int, size: int) -> bytes:
+    return b"" if read_at(handle, size - 1, 1) == b"\n" else b"\n"
+
+
+def _as_in(handle: int, size: int, text: str) -> bytes:
+    """`text` with the line ends of the file, on a line of its own."""
+    end = read_at(handle, max(0, size - 2), 2) if size else b"\n"
+    data = text.encode()
+    if end == b"\r\n":
+        return data.replace(b"\n", b"\r\n")
+    return data if end.endswith(b"\n") else b"\n" + data
+
+
+def _whole(ledger: Path) -> tuple[Record | None, Head | None]:
+    """The newest line of the ledger; a half line behind it, which nobody was told of, is cut off."""
+    with _opened(ledger) as handle:
+        data = read_at(handle, 0, os.fstat(handle).st_size)
+        if not data.endswith(b"\n"):
+            data = data[: data.rfind(b"\n") + 1]
+            os.ftruncate(handle, len(data))
+        head = read_head(data)
+        return (last(handle, len(data), head), head) if head else (None, None)
+
+
+def _complete(month: Path, text: str, id_: str) -> None:
+    """Append what is missing of an entry that was being written; nothing when it is whole, or was changed since."""
+    with _opened(month) as handle:
+        data = read_at(handle, 0, os.fstat(handle).st_size)
+        for whole in (text.encode(), text.replace("\n", "\r\n").encode()):
+            if data.endswith(whole):
+                return
+            for size in range(len(whole) - 1, 0, -1):
+                if data.endswith(whole[:size]) and data[-size - 1 : -size] in (b"\n", b""):
+                    _add(handle, whole[size:])
+                    os.fsync(handle)
+                    return
+        if f"^{id_}".encode() not in data:
+            _add(handle, _as_in(handle, len(data), text))
+            os.fsync(handle)
