@@ -226,7 +226,8 @@ class Decisions:
         lines += [f"Project: {one.project}" if one.project else ""]
         lines += [f"{name}: {', '.join(ids)}" for name, ids in _named(one) if ids]
         body = "\n".join(line for line in lines if line)
-        self.desk.told("decision", one.what, channel=one.channel, ref=one.target, body=body)
+        by = By(one.origin, one.channel, one.session)
+        self.desk.told("decision", one.what, ref=one.target, body=body, by=by)
 
     def _untold(self, known: set[str]) -> list[Decision]:
         """Decisions that this home wrote lately and that stand in no month of the live log: their process died."""

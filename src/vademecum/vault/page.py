@@ -32,14 +32,6 @@ _LOCKS = Path(".vademecum", "locks")
 T = TypeVar("T")
 
 
-class Told(Protocol):
-    """The live log, as those who write other pages need it."""
-
-    def __call__(self, type: str, summary: str, *, channel: str, ref: str, body: str) -> object:  # noqa: A002
-        """Append an entry of this agent."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class By:
     """Who writes, from where: computed by the host. `act`: a person has decided already, the gate is not asked."""
@@ -49,6 +41,14 @@ class By:
     session: str | None = None
     unattended: bool = False
     act: Act | None = None
+
+
+class Told(Protocol):
+    """The live log, as those who write other pages need it."""
+
+    def __call__(self, kind: str, summary: str, /, *, ref: str, body: str, by: By) -> object:
+        """Append an entry of this agent; see `LiveLog.append`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
