@@ -106,7 +106,7 @@ def put_entries(db: Database, rows: Iterable[EntryRow]) -> None:
     db.executemany(sql, [row[1:] for row in rows])
 
 
-def put_records(db: Database, rows: Iterable[RecordRow]) -> None:
+def put_records(db: Database, rows: Sequence[RecordRow]) -> None:
     """Keep where the lines of ledgers stand."""
     sql = (
         "INSERT INTO vault_records (hash, id, file, start, length) VALUES (?, ?, ?, ?, ?)"

@@ -46,9 +46,9 @@ class Indexer:
         changed, gone = self._changed(known)
         if not changed and not gone:
             return
-        with contextlib.suppress(StorageError, LockedError):  # a vault that may only be read; a writer that hangs
-            with self._writer.locked(seconds=_WAIT_SECONDS):
-                changed, gone = self._changed(known)
+        # passed over for a vault that may only be read, and for a writer that hangs
+        with contextlib.suppress(StorageError, LockedError, OSError), self._writer.locked(seconds=_WAIT_SECONDS):
+            changed, gone = self._changed(known)
         with self._db.atomic():
             for row in gone:
                 index.forget_file(self._db, row.n)
@@ -165,9 +165,9 @@ def _rows(found: Iterable[Block], number: int) -> Iterable[EntryRow]:
     for block in found:
         entry = block.entry
         if entry is not None:
-            place = (number, block.start, block.end - block.start, block.line)
-            names = (entry.agent, entry.channel, entry.type, entry.ref or "")
-            yield EntryRow(0, entry.id, entry.time, *(_storable(name) for name in names), *place)
+            agent, channel, type_ = map(_storable, (entry.agent, entry.channel, entry.type))
+            ref, length = _storable(entry.ref or ""), block.end - block.start
+            yield EntryRow(0, entry.id, entry.time, agent, channel, type_, ref, number, block.start, length, block.line)
 
 
 def _storable(text: str) -> str:

@@ -118,11 +118,20 @@ class LiveLog:
         return self._write(new_id(at), candidate.text, candidate.origin)
 
     def amend(
-        self, id: str, summary: str, *, body: str = "", channel: str = "", origin: Origin | None = None
-    ) -> Logged:  # noqa: A002
+        self,
+        id: str,  # noqa: A002  the design's word
+        summary: str,
+        *,
+        body: str = "",
+        channel: str = "",
+        origin: Origin | None = None,
+        session: str | None = None,
+    ) -> Logged:
         """Append an entry that corrects or completes another one, which stays as it is. Raises NotFoundError."""
         found = self.get(id)
-        return self.append(AMEND, summary, channel=channel or found.channel, ref=found.id, body=body, origin=origin)
+        return self.append(
+            AMEND, summary, channel=channel or found.channel, ref=found.id, body=body, origin=origin, session=session
+        )
 
     def _write(self, id_: str, text: str, origin: Origin) -> Entry:
         entry = replace(from_text(text, id_, self.actor.agent), origin=origin)

@@ -28,8 +28,12 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY
 _IGNORED = b"# what belongs to one machine\n*.lock\n*.tmp\nwriting\n"
 
 
+_NOTE_BYTES = 512
+_AT_REST = b"-"
+
+
 class _Place(NamedTuple):
-    """Where the next line of a ledger goes: behind line `n` of hash `prev`; `successor` is a key that line announced."""
+    """Where the next line of a ledger goes: behind line `n` of hash `prev`; `successor` is a key announced there."""
 
     n: int
     prev: str
@@ -66,7 +70,10 @@ class Writer:
 
     @contextlib.contextmanager
     def locked(self, *, seconds: float = 10.0) -> Generator[None]:
-        """Hold the live log's lock; what a killed writer left half done is completed first."""
+        """Hold the live log's lock; what a killed writer left half done is completed first. Not reentrant.
+
+        Raises StorageError, LockedError.
+        """
         self._make_ready()
         with locked(self._paths.lock, seconds=seconds):
             self._heal()
@@ -141,22 +148,23 @@ class Writer:
     # --- what a killed writer left
 
     def _note(self, ledger: str) -> None:
-        """Say which ledger is being written (on which machine: the note may be copied to another)."""
-        handle = os.open(self._paths.writing, os.O_RDWR | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        """Say which ledger is being written (on which machine: the note may be copied to another), or that none is.
+
+        The file keeps its size: cutting it off and filling it again makes some file systems write it to disk.
+        """
+        said = f"{_node()}\t{ledger}".encode() if ledger else _AT_REST
+        handle = os.open(self._paths.writing, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
         try:
-            if ledger:
-                os.write(handle, f"{_node()}\t{ledger}\n".encode())
+            os.write(handle, said.ljust(_NOTE_BYTES - 1) + b"\n")
         finally:
             os.close(handle)
 
     def _heal(self) -> None:
         """Complete the write that was cut off, if one was. The caller holds the lock."""
-        try:
-            if not os.stat(self._paths.writing).st_size:  # noqa: PTH116  on the way of every write
-                return
-        except FileNotFoundError:
+        noted = read_bytes(self._paths.writing)
+        if noted is None or noted.startswith(_AT_REST):
             return
-        node, _, name = (read_bytes(self._paths.writing) or b"").decode("utf-8", "replace").rstrip("\n").partition("\t")
+        node, _, name = noted.decode("utf-8", "replace").strip().partition("\t")
         ledger = self._paths.ledgers / name
         if node == _node() and name and ledger.parent == self._paths.ledgers and ledger.is_file():
             record, head = _whole(ledger)
