@@ -58,6 +58,11 @@ class Checkpoint:
     origin: Origin = Origin("assistant")  # noqa: RUF009  frozen
     text: str = ""
 
+    @property
+    def said(self) -> str:
+        """All that it says, as one text."""
+        return "\n".join(part for part in (self.task, self.done, self.next, *self.questions, *self.files) if part)
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -86,7 +91,7 @@ class Checkpoints:
 
     def list(self) -> tuple[Checkpoint, ...]:
         """The newest first, at most ten but for those that somebody edited. Raises UnreadableError."""
-        return tuple(one for one in _parse(self._page.text())[2] if one.id)
+        return tuple(read(self._page.text()))
 
     def last(self) -> Checkpoint | None:
         """The newest one."""
@@ -157,17 +162,16 @@ class Checkpoints:
             lead = ("" if raw.endswith("\n") else end) + (f"{open_}{end}" if open_ else "") + end
             return f"{raw}{lead}{BEGIN}{end}{end}{section}{end}{END}{end}"
         inside = raw[start:stop]
-        ours = [one for one in there if one.id and _untouched(one, inside)]
+        ours = [one for one in there if _untouched(one, inside)]
         for one in ours[KEPT - 1 :]:
             inside = _without(inside, one)
         lead = "" if inside.startswith((end, "\n")) else end
         return f"{raw[:start]}{end}{section}{lead}{inside}{raw[stop:]}"
 
-    # --- erasing
 
-    def page(self) -> Page:
-        """The page itself, for who looks for texts in it."""
-        return self._page
+def read(text: str) -> list[Checkpoint]:
+    """The checkpoints on a page, the newest first."""
+    return _parse(text)[2]
 
 
 def render(one: Checkpoint) -> str:

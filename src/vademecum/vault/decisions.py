@@ -303,6 +303,8 @@ def _check(what: str, why: str, alternatives: str) -> None:
         )
 
 
-def typed_by(one: Decision) -> Origin:
-    """Where a decision came from, for whoever reads it: another agent's words are that agent's."""
-    return one.origin if one.origin != Origin.assistant() else Origin.agent(one.by)
+def seen_from(agent: str, one: Decision) -> Origin:
+    """Where a decision came from, as `agent` has to take it: what another one wrote is that one's words."""
+    if one.by == agent or one.origin.kind != "assistant":
+        return one.origin
+    return Origin.agent(one.by).joined(*one.origin.parts[1:])
