@@ -102,7 +102,9 @@ MAKERS = frozenset(
     {
         "agent add",
         "chat",
+        "checkpoint",
         "client install",
+        "decide",
         "fact import",
         "import claude-code",
         "import hermes",
@@ -111,6 +113,7 @@ MAKERS = frozenset(
         "memory add",
         "memory edit",
         "note write",
+        "project set",
         "retain",
         "serve",
         "session new",
@@ -219,6 +222,14 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Conversations": {
         "chat": ("chat:chat", "Talk to the agent"),
         "session": ("session:session", "List, read, search and delete conversations"),
+    },
+    "Shared": {
+        "decide": ("decide:decide", "Write down what holds for every agent"),
+        "decisions": ("decide:decisions", "What stands, who decided it and why"),
+        "project": ("project:project", "The state of each project"),
+        "checkpoint": ("handover:checkpoint", "Write down where the work stands"),
+        "resume": ("handover:resume", "Take up your work, or another agent's"),
+        "rules": ("handover:rules", "What to tell an agent, so that it works with the others"),
     },
     "Clients": {
         "client": ("clients:client", "Give Claude Code this memory, or take it away"),
