@@ -99,7 +99,7 @@ def _tail(vm: Vademecum | None, last: Checkpoint | None) -> list[Message]:
 def _since(vm: Vademecum, whose: str, last: Checkpoint | None) -> list[Entry]:
     """What others wrote into the log since the checkpoint, the newest first."""
     with contextlib.suppress(StorageError, UnreadableError):
-        found = vaulting.live_log(vm).tail(_ENTRIES)
+        found = vm.live.tail(_ENTRIES)
         since = last.time if last is not None else 0
         return [one for one in reversed(found) if one.agent != whose and one.time >= since]
     return []

@@ -15,25 +15,14 @@ if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
     from vademecum.vault.checkpoints import Checkpoints
     from vademecum.vault.decisions import Decisions
-    from vademecum.vault.live import LiveLog
     from vademecum.vault.projects import Projects
-
-
-def live_log(vm: Vademecum) -> LiveLog:
-    """The live log, for this agent."""
-    from vademecum.vault.keys import Keys
-    from vademecum.vault.live import LiveLog
-
-    paths = VaultPaths.of(vm.home, vm.config.vault)
-    return LiveLog(paths, vm.actor, vm.gate, lambda: vm.db, Keys(vm.home.keys), clock=vm.clock)
 
 
 def desk(vm: Vademecum) -> Desk:
     """Where this agent writes."""
 
     def told(kind: str, summary: str, /, *, ref: str, body: str, by: By) -> object:
-        log = live_log(vm)
-        return log.append(
+        return vm.live.append(
             kind, summary, channel=by.channel, ref=ref, body=body, origin=by.origin, session=by.session
         )  # fmt: skip
 

@@ -115,10 +115,10 @@ class Projects:
             slug = self._slug(name, exactly=version == NO_VERSION) or self._new_slug(name)
             raw = self._page(slug).raw()
             self._check_seen(slug, name, raw, version, wanted)
-            return self._write(slug, name, raw, wanted, by, kinds)
+            return self._write(slug, name, raw, wanted, by=by, kinds=kinds)
 
     def _write(
-        self, slug: str, name: str, raw: str | None, wanted: Wanted, by: By, kinds: tuple[str, ...]
+        self, slug: str, name: str, raw: str | None, wanted: Wanted, *, by: By, kinds: tuple[str, ...] = ()
     ) -> ProjectChange:
         parts = _readable(raw, slug)
         if raw is not None and _changed(parts, wanted) == parts:
@@ -128,7 +128,7 @@ class Projects:
             return self._final(name, raw, _wanted_in(snippet), by)
 
         snippet = _snippet(name, wanted)
-        answer = self._admit(slug, snippet, raw, final, by, kinds)
+        answer = self._admit(slug, snippet, raw, final, by=by, kinds=kinds)
         if isinstance(answer, Staged):
             message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
             now = self._project(slug, raw)
@@ -139,7 +139,14 @@ class Projects:
         return ProjectChange("done", self._project(slug, after), message, answer.note)
 
     def _admit(
-        self, slug: str, snippet: str, raw: str | None, final: Callable[[str], str], by: By, kinds: tuple[str, ...] = ()
+        self,
+        slug: str,
+        snippet: str,
+        raw: str | None,
+        final: Callable[[str], str],
+        *,
+        by: By,
+        kinds: tuple[str, ...] = (),
     ) -> Accepted | Staged:
         before = visible(raw or "")
 
@@ -216,7 +223,7 @@ class Projects:
                     "Reject this proposal; a new one can be made from what is there now.",
                 )
             wanted = _wanted_in(proposal.text)
-            return self._write(slug, _name_in(proposal.text, slug), raw, wanted, by, ()).message
+            return self._write(slug, _name_in(proposal.text, slug), raw, wanted, by=by).message
 
     def revert(self, entry: AuditEntry, by: Origin) -> str:
         """Bring back the page as it was before row `entry` of the history; says what was done.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 def decide(
     app: App,
     what: str,
+    *,
     why: str,
     alternatives: str,
     project: str,
@@ -63,6 +64,7 @@ def decide(
 @click.pass_obj
 def decisions(
     app: App,
+    *,
     about: str | None,
     against: str | None,
     as_of: str | None,
