@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from vademecum.providers.manager import Manager
     from vademecum.sessions.history import History, SearchAnswer
     from vademecum.store.connection import Database
+    from vademecum.vault.live import LiveLog
 
 T = TypeVar("T")
 
@@ -257,6 +258,16 @@ class Vademecum:
         )
         self.gate.register(FactsTier(bank))
         return bank
+
+    @lazy
+    def live(self) -> LiveLog:
+        """The live log of the vault: who did what and when, for all agents that share it."""
+        from vademecum.vault.keys import Keys
+        from vademecum.vault.live import LiveLog
+        from vademecum.vault.paths import VaultPaths
+
+        paths = VaultPaths.of(self.home, self.config.vault)
+        return LiveLog(paths, self.actor, self.gate, lambda: self.db, Keys(self.home.keys), clock=self.clock)
 
     def _reflecting(self) -> Ask | None:
         from vademecum.agent.spending import asker

@@ -9,17 +9,19 @@ any other form is read as something a person typed, and no byte of a file is una
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote
 
+from msgspec.json import encode as encode_json
+
 from vademecum.clock import iso, parse_iso
 from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
 from vademecum.model import Origin
+from vademecum.search.prepare import well_formed
 from vademecum.vault.paths import month_of, month_start
 
 Signed = Literal["valid", "unsigned", "bad", "unknown"]
@@ -123,11 +125,11 @@ def make(
 
 
 def _one_line(text: str) -> str:
-    return _BREAKS.sub(" ", text.replace("\r", " ").replace("\n", " ")).strip()
+    return _BREAKS.sub(" ", well_formed(text).replace("\r", " ").replace("\n", " ")).strip()
 
 
 def _lines(text: str) -> str:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = well_formed(text).replace("\r\n", "\n").replace("\r", "\n")
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 
@@ -137,9 +139,10 @@ def _check(what: str, text: str, limit: int, way: str = "Make it shorter.") -> N
 
 
 def canonical(entry: Entry) -> bytes:
-    """The bytes that are hashed and signed: what an entry says, and not how its file is written."""
+    """The bytes that are hashed and signed: what an entry says, and not how its file is written. A JSON array without
+    spaces, in UTF-8."""
     fields = (entry.id, entry.time, entry.agent, entry.channel, entry.type, entry.summary, entry.ref or "", entry.body)
-    return json.dumps(fields, separators=(",", ":")).encode()
+    return encode_json(fields)
 
 
 def sha_of(entry: Entry) -> str:
@@ -261,7 +264,7 @@ class _Reader:
                 agent = decoded(agent)
             self._time = time
         summary = " · ".join(parts).strip() or text
-        key = json.dumps([text, ref, body])
+        key = encode_json([text, ref, body]).decode()
         self._count[key] = self._count.get(key, 0) + 1
         at = self._time if time is not None else self._time + 1  # behind what it stands below
         made = given or _made_id(self._month, key, self._count[key])
@@ -331,5 +334,5 @@ def _time(text: str) -> int | None:
 
 
 def _made_id(month: str, key: str, count: int) -> str:
-    digest = hashlib.sha256(f"{month}\0{count}\0{key}".encode("utf-8", "surrogatepass")).digest()
+    digest = hashlib.sha256(f"{month}\0{count}\0{key}".encode()).digest()
     return ulid((month_start(month) << 80) | int.from_bytes(digest[:10], "big"))

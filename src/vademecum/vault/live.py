@@ -29,6 +29,7 @@ from vademecum.vault.writer import Writer
 if TYPE_CHECKING:
     from vademecum.gate.door import Gate
     from vademecum.vault.attest import Attestor
+    from vademecum.vault.merge import Merged
     from vademecum.vault.verify import Report
 
 TIER = "vault"
@@ -192,6 +193,30 @@ class LiveLog:
 
         self.refresh()
         return verify(self.paths, self.keys, self._db())
+
+    def merge(self, *, restore: bool = False, dry_run: bool = False) -> Merged:
+        """Fold what sync tools and git left behind: see `merge.merge`."""
+        from vademecum.vault.merge import merge
+
+        self.refresh()
+        done = merge(self.paths, self.writer, self.keys, restore=restore, dry_run=dry_run)
+        self.refresh()
+        return done
+
+    def new_key(self) -> str:
+        """Give the agent a new key, announced by an entry that the old one signs; the new key's id.
+
+        Raises StorageError, LockedError; the old key then goes on to be used, or the next append takes the new one.
+        """
+        new = self.keys.successor(self.actor.agent)
+        id_ = new_id()
+        summary = f"From now on {self.actor.agent} signs with the key {new.id}."
+        entry = make(id_, self.actor.agent, "key", summary, body=f"ed25519 {new.public}")
+        text = as_text(entry)
+        self.gate.intend(Candidate(TIER, "add", id_, text, Origin.person(), self.actor), None)
+        self.writer.write(replace(entry, origin=Origin.person()), successor=new.public)
+        self.keys.settle(self.actor.agent, new.public)
+        return new.id
 
     @cached_property
     def _indexer(self) -> Indexer:

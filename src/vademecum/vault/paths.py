@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from vademecum.config import VaultConfig
@@ -19,7 +20,7 @@ MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 """The name of a month's file, without its suffix."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VaultPaths:
     """The files of one vault; `root` is the folder that is ours (need not exist)."""
 
@@ -37,7 +38,7 @@ class VaultPaths:
             )
         return VaultPaths(root.absolute())
 
-    @property
+    @cached_property
     def live(self) -> Path:
         """The folder of the live log, a file a month."""
         return self.root / "Live"
@@ -54,32 +55,32 @@ class VaultPaths:
             return []
         return sorted(found)
 
-    @property
+    @cached_property
     def decisions(self) -> Path:
         """The decisions."""
         return self.root / "Decisions.md"
 
-    @property
+    @cached_property
     def projects(self) -> Path:
         """The folder of project states."""
         return self.root / "Projects"
 
-    @property
+    @cached_property
     def agents(self) -> Path:
         """The folder of agents' checkpoints."""
         return self.root / "Agents"
 
-    @property
+    @cached_property
     def wiki(self) -> Path:
         """The folder of compiled pages."""
         return self.root / "Wiki"
 
-    @property
+    @cached_property
     def internal(self) -> Path:
         """What only programs read; Obsidian does not show it."""
         return self.root / ".vademecum"
 
-    @property
+    @cached_property
     def ledgers(self) -> Path:
         """The folder of signatures."""
         return self.internal / "ledger"
@@ -88,12 +89,12 @@ class VaultPaths:
         """The signatures of one agent's one key."""
         return self.ledgers / f"{folder_name(agent, any_case=True)}-{key_id}.jsonl"
 
-    @property
+    @cached_property
     def lock(self) -> Path:
         """What writers of the live log lock."""
         return self.internal / "live"
 
-    @property
+    @cached_property
     def writing(self) -> Path:
         """Names the ledger whose newest record is being written; empty at rest."""
         return self.internal / "writing"
