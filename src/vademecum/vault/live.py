@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.clock import Clock, now_ms
+from vademecum.disk import read_bytes
 from vademecum.errors import AmbiguousError, NotFoundError, UsageError
 from vademecum.gate.candidate import Act, Candidate, Effect, Staged
 from vademecum.ids import new_id, time_of
@@ -21,10 +22,11 @@ from vademecum.store import Database
 from vademecum.store import vault_index as index
 from vademecum.store.vault_index import EntryRow
 from vademecum.vault.entry import ULID, Entry, Logged, blocks, decoded, encoded, make
-from vademecum.vault.indexing import Indexer
+from vademecum.vault.indexing import Indexer, ledger_files
 from vademecum.vault.keys import Keys
+from vademecum.vault.ledger import Head, read_head
 from vademecum.vault.paths import MONTH, VaultPaths, month_start
-from vademecum.vault.writer import Writer
+from vademecum.vault.writer import Writer, prepare
 
 if TYPE_CHECKING:
     from vademecum.gate.door import Gate
@@ -203,6 +205,28 @@ class LiveLog:
         self.refresh()
         return done
 
+    def prepare(self) -> list[str]:
+        """Make the vault's folders and what git needs to merge them; what was made, relative to the vault.
+
+        Raises StorageError, LockedError.
+        """
+        return prepare(self.paths)
+
+    def unknown_keys(self) -> list[Head]:
+        """The ledgers' keys that are not pinned: each is a second one for a name, which the pinned did not announce."""
+        heads = (read_head(read_bytes(path) or b"") for path in ledger_files(self.paths))
+        return [head for head in heads if head and not self.keys.pinned(head.agent, head.id)]
+
+    def trust(self, key_id: str) -> Head:
+        """Let a key of `unknown_keys` count as its name's, at a person's word. Raises NotFoundError."""
+        head = next((head for head in self.unknown_keys() if head.id == key_id.strip().lower()), None)
+        if head is None:
+            raise NotFoundError(
+                f"No ledger has an unknown key {key_id!r}.", "`vademecum vault key list` prints the keys."
+            )
+        self.keys.pin(head.agent, head.public, "trusted")
+        return head
+
     def new_key(self) -> str:
         """Give the agent a new key, announced by an entry that the old one signs; the new key's id.
 
@@ -213,7 +237,8 @@ class LiveLog:
         summary = f"From now on {self.actor.agent} signs with the key {new.id}."
         entry = make(id_, self.actor.agent, "key", summary, body=f"ed25519 {new.public}")
         text = as_text(entry)
-        self.gate.intend(Candidate(TIER, "add", id_, text, Origin.person(), self.actor), None)
+        act = Act("approved", str(Origin.person()), rule="key")
+        self.gate.intend(Candidate(TIER, "add", id_, text, Origin.person(), self.actor), act)
         self.writer.write(replace(entry, origin=Origin.person()), successor=new.public)
         self.keys.settle(self.actor.agent, new.public)
         return new.id

@@ -26,15 +26,7 @@ from vademecum.vault.ledger import Head, Odd, Record, read_head, records
 from vademecum.vault.paths import MONTH, VaultPaths, month_of
 from vademecum.vault.writer import Writer
 
-ATTRIBUTES = b"""\
-# written by vademecum: lines of both sides are kept; `vademecum vault merge` then drops doubles
-Live/*.md merge=union
-Decisions.md merge=union
-.vademecum/ledger/*.jsonl merge=union -text
-"""
-_COPY = re.compile(
-    r"(?i)(?:\.sync-conflict-[\w-]+|[ ._(\[-].*(?:conflict|konflikt|conflit|конфликт|冲突|衝突|競合|충돌).*| ?\(?\d{1,3}\)?)"
-)
+_COPY = re.compile(r"(?i)(?:[ ._(\[-].*(?:conflict|konflikt|conflit|конфликт|冲突|衝突|競合|충돌).*| ?\(?\d{1,3}\)?)")
 """What the names of conflict copies have behind the file's own: Syncthing, Dropbox, Obsidian, Nextcloud, iCloud."""
 _BEGIN, _MIDDLE, _END = re.compile(rb"<{7}(?: |\r?$)"), (b"=======", b"|||||||"), b">>>>>>>"
 
@@ -221,7 +213,7 @@ class _Merging:
         return kept
 
     def _put_right(self, pieces: Sequence[_Piece]) -> list[_Piece]:
-        """What a line-wise merge mixed up, as it was signed: neighbours that changed and hold no line but signed ones."""
+        """What a line-wise merge mixed up, as it was signed: where neighbours changed and hold signed lines only."""
         made = list(pieces)
         run: list[tuple[int, Entry]] = []
         for n, piece in enumerate([*pieces, None]):

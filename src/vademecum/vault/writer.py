@@ -28,6 +28,12 @@ _APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY
 _IGNORED = b"# what belongs to one machine\n*.lock\n*.tmp\nwriting\n"
 
 
+_ATTRIBUTES = b"""\
+# written by vademecum: lines of both sides are kept; `vademecum vault merge` then drops doubles
+Live/*.md merge=union
+Decisions.md merge=union
+.vademecum/ledger/*.jsonl merge=union -text
+"""
 _NOTE_BYTES = 512
 _AT_REST = b"-"
 
@@ -174,14 +180,32 @@ class Writer:
         self._note("")
 
     def _make_ready(self) -> None:
-        if self._ready and self._paths.ledgers.is_dir():
-            return
-        for folder in (self._paths.live, self._paths.ledgers):
-            folder.mkdir(parents=True, exist_ok=True)
-        ignored = self._paths.internal / ".gitignore"
-        if not ignored.exists():
-            write_atomic(ignored, _IGNORED)
-        self._ready = True
+        if not (self._ready and self._paths.ledgers.is_dir() and self._paths.live.is_dir()):
+            prepare(self._paths)
+            self._ready = True
+
+
+def prepare(paths: VaultPaths) -> list[str]:
+    """Make the folders of a vault, and tell git how to merge it; what was made. What is there stays as it is.
+
+    Raises StorageError.
+    """
+    made: list[str] = []
+    try:
+        for folder in (paths.live, paths.ledgers):
+            if not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+                made.append(paths.relative(folder))
+    except OSError as error:
+        raise StorageError(
+            f"The vault's folder {paths.root} cannot be made: {error.strerror or error}.",
+            "Choose another place with `vault.path` in config.yaml.",
+        ) from error
+    for path, text in ((paths.internal / ".gitignore", _IGNORED), (paths.root / ".gitattributes", _ATTRIBUTES)):
+        if not path.exists():
+            write_atomic(path, text)
+            made.append(paths.relative(path))
+    return made
 
 
 def _node() -> str:

@@ -109,6 +109,7 @@ MAKERS = frozenset(
         "import claude-code",
         "import hermes",
         "init",
+        "log add",
         "mcp",
         "memory add",
         "memory edit",
@@ -118,6 +119,7 @@ MAKERS = frozenset(
         "serve",
         "session new",
         "token new",
+        "vault init",
     }
 )
 """The commands that make the agent of --agent when there is none; every other one only reads, or takes away."""
@@ -230,6 +232,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "checkpoint": ("handover:checkpoint", "Write down where the work stands"),
         "resume": ("handover:resume", "Take up your work, or another agent's"),
         "rules": ("handover:rules", "What to tell an agent, so that it works with the others"),
+    },
+    "Vault": {
+        "log": ("log:log", "What the agents that share a vault did, one line each"),
+        "vault": ("vault:vault", "Make the shared folder, merge what sync tools left, look after keys"),
     },
     "Clients": {
         "client": ("clients:client", "Give Claude Code this memory, or take it away"),
