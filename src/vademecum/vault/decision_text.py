@@ -144,7 +144,7 @@ def _decision(begin: Line, body: Sequence[Line], end: int) -> Decision:
             fields[current] += "\n" + line.text[2:]
         else:
             current = ""
-            rest.append(line.text)
+            rest += [] if line.hidden else [line.text]
     told = {name: plain(value.strip("\n")) for name, value in fields.items() if name != "Decided"}
     decided = fields.get("Decided", "").strip()
     if not id_ or not decided:
