@@ -124,8 +124,10 @@ class Projects:
         if raw is not None and _changed(parts, wanted) == parts:
             return ProjectChange("unchanged", self._read(slug), "It says that already.")
 
+        stamp = iso(self.desk.clock())  # once: the history knows the page by its hash before it is written
+
         def final(snippet: str) -> str:
-            return self._final(name, raw, _wanted_in(snippet), by)
+            return self._final(name, raw, _wanted_in(snippet), by, stamp)
 
         snippet = _snippet(name, wanted)
         answer = self._admit(slug, snippet, raw, final, by=by, kinds=kinds)
@@ -157,12 +159,12 @@ class Projects:
         action = "add" if raw is None else "replace"
         return self.desk.admit(_target(slug), action, snippet, by, before=before, effect=effect, redacted=kinds)
 
-    def _final(self, name: str, raw: str | None, wanted: Wanted, by: By) -> str:
+    def _final(self, name: str, raw: str | None, wanted: Wanted, by: By, stamp: str) -> str:
         """The page as it is written; `raw` without front matter gets some before its text."""
         parts = _changed(_readable(raw, name), wanted)
         if not parts.get("project"):
             parts = parts.with_value("project", name)
-        parts = parts.with_literal("updated", iso(self.desk.clock()))
+        parts = parts.with_literal("updated", stamp)
         parts = parts.with_value("updated_by", self.desk.author(by))
         if len(by.origin.parts) > 1 or parts.get("origin"):  # what it was made of goes with it, also to other homes
             parts = parts.with_value("origin", str(by.origin))
