@@ -7,6 +7,8 @@ and rebuilt from `messages`.
 
 from __future__ import annotations
 
+from vademecum.store.schema_vault import VAULT
+
 _SESSIONS = """
 CREATE TABLE sessions (
   n INTEGER PRIMARY KEY,
@@ -475,26 +477,6 @@ CREATE VIRTUAL TABLE daily_text USING fts5(
 CREATE TRIGGER daily_parts_deleted AFTER DELETE ON daily_parts BEGIN DELETE FROM daily_text WHERE rowid = old.n; END;
 """
 
-_VAULT = """
-CREATE TABLE vault_files (
-  n INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-  inode INTEGER NOT NULL, resume INTEGER NOT NULL, resume_line INTEGER NOT NULL, resume_sha TEXT NOT NULL
-) STRICT;
-CREATE TABLE vault_entries (
-  n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, time INTEGER NOT NULL, agent TEXT NOT NULL,
-  channel TEXT NOT NULL, type TEXT NOT NULL, ref TEXT NOT NULL, file INTEGER NOT NULL, start INTEGER NOT NULL,
-  length INTEGER NOT NULL, line INTEGER NOT NULL
-) STRICT;
-CREATE INDEX vault_entries_time ON vault_entries (time, id);
-CREATE INDEX vault_entries_ref ON vault_entries (ref) WHERE ref <> '';
-CREATE INDEX vault_entries_file ON vault_entries (file);
-CREATE TABLE vault_records (
-  hash TEXT PRIMARY KEY, id TEXT NOT NULL, file INTEGER NOT NULL, start INTEGER NOT NULL, length INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX vault_records_id ON vault_records (id);
-CREATE INDEX vault_records_file ON vault_records (file);
-"""
-
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -512,5 +494,5 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("outbox", _OUTBOX),
     ("speakers", _SPEAKERS),
     ("care", _CARE),
-    ("vault", _VAULT),
+    ("vault", VAULT),
 ]

@@ -28,7 +28,8 @@ class FileRow(NamedTuple):
 
 
 class EntryRow(NamedTuple):
-    """An entry: `n` is its number in this home, `file` that of its file, `start` and `length` are in bytes."""
+    """An entry: `n` is its number in this home, `file` that of its file, `start` and `length` are in bytes, `names` whom
+    it names (`,ella,lyra,`)."""
 
     n: int
     id: str
@@ -41,6 +42,7 @@ class EntryRow(NamedTuple):
     start: int
     length: int
     line: int
+    names: str = ""
 
 
 class RecordRow(NamedTuple):
@@ -53,7 +55,9 @@ class RecordRow(NamedTuple):
     length: int
 
 
-_ENTRY = "n, id, time, agent, channel, type, ref, file, start, length, line"
+COLUMNS = "n, id, time, agent, channel, type, ref, file, start, length, line, names"
+"""Of `vault_entries`, in the order of `EntryRow`."""
+_ENTRY = COLUMNS
 
 
 def files(db: Database) -> dict[str, FileRow]:
@@ -97,10 +101,11 @@ def stale(db: Database, file: int) -> None:
 def put_entries(db: Database, rows: Iterable[EntryRow]) -> None:
     """Keep where entries stand; one that is known keeps its number, and the place of its first copy in a file."""
     sql = (
-        "INSERT INTO vault_entries (id, time, agent, channel, type, ref, file, start, length, line)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET time = excluded.time,"
+        "INSERT INTO vault_entries (id, time, agent, channel, type, ref, file, start, length, line, names)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET time = excluded.time,"
         " agent = excluded.agent, channel = excluded.channel, type = excluded.type, ref = excluded.ref,"
-        " file = excluded.file, start = excluded.start, length = excluded.length, line = excluded.line"
+        " file = excluded.file, start = excluded.start, length = excluded.length, line = excluded.line,"
+        " names = excluded.names"
         " WHERE file = 0 OR (file = excluded.file AND start >= excluded.start)"
     )
     db.executemany(sql, [row[1:] for row in rows])

@@ -17,9 +17,11 @@ from vademecum.disk import read_bytes
 from vademecum.errors import LockedError, StorageError
 from vademecum.store import Database
 from vademecum.store import vault_index as index
+from vademecum.store.vault import TouchRow, put_touches
 from vademecum.store.vault_index import EntryRow, FileRow, RecordRow
 from vademecum.vault.entry import Block, blocks
 from vademecum.vault.keys import Keys
+from vademecum.vault.marks import CONFLICTING, WINDOW_MS, names_in, touched
 from vademecum.vault.ledger import Head, Odd, read_head, records
 from vademecum.vault.paths import VaultPaths
 from vademecum.vault.writer import Writer
@@ -89,6 +91,7 @@ class Indexer:
         if not start and before.n:
             index.loosen(self._db, number)
         index.put_entries(self._db, _rows(found, number))
+        put_touches(self._db, _touches(found), WINDOW_MS)
 
     def _read_ledger(self, path: Path, now: os.stat_result, before: FileRow) -> None:
         data, start, line = _news(path, now, before)
@@ -167,7 +170,18 @@ def _rows(found: Iterable[Block], number: int) -> Iterable[EntryRow]:
         if entry is not None:
             agent, channel, type_ = map(_storable, (entry.agent, entry.channel, entry.type))
             ref, length = _storable(entry.ref or ""), block.end - block.start
-            yield EntryRow(0, entry.id, entry.time, agent, channel, type_, ref, number, block.start, length, block.line)
+            names = _storable(names_in(entry))
+            place = (number, block.start, length, block.line)
+            yield EntryRow(0, entry.id, entry.time, agent, channel, type_, ref, *place, names)
+
+
+def _touches(found: Iterable[Block]) -> Iterable[TouchRow]:
+    for block in found:
+        entry = block.entry
+        if entry is not None and entry.type in CONFLICTING:
+            subjects, seen = touched(entry)
+            for subject in subjects:
+                yield TouchRow(_storable(subject), entry.time, entry.id, _storable(entry.agent), seen)
 
 
 def _storable(text: str) -> str:
