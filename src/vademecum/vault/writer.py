@@ -92,7 +92,7 @@ class Writer:
         head, place, ledger = self._chain(signer, handles)
         if place.successor:  # another process has changed the key meanwhile
             signer = self._settled(entry.agent, place.successor)
-            head, place, ledger = self._chain(signer, handles, announced=place.prev)
+            head, place, ledger = self._chain(signer, handles)
         record = sign(signer, head, entry, n=place.n + 1, prev=place.prev, successor=successor)
         path = self._paths.ledger(signer.agent, signer.id)
         size = os.fstat(ledger).st_size
@@ -115,13 +115,13 @@ class Writer:
         self._tails[path] = (now.st_ino, now.st_size, _Place(record.n, record.hash(head), successor))
         return ledger, opened
 
-    def _chain(self, signer: Signer, handles: contextlib.ExitStack, *, announced: str = "") -> tuple[Head, _Place, int]:
+    def _chain(self, signer: Signer, handles: contextlib.ExitStack) -> tuple[Head, _Place, int]:
         """The ledger of the signer's key, opened, its head, and the place behind its newest line that is proved."""
         path = self._paths.ledger(signer.agent, signer.id)
         handle = handles.enter_context(_opened(path))
         size = os.fstat(handle).st_size
         first = read_head(read_at(handle, 0, 4096)) if size else None
-        head = Head(signer.agent, signer.public, announced or (first.announced if first else ""))
+        head = Head(signer.agent, signer.public, first.announced if first else self._announced(signer))
         known = self._tails.get(path)
         if known is not None and known[:2] == (os.fstat(handle).st_ino, size):
             return head, known[2], handle
@@ -129,6 +129,18 @@ class Writer:
         if newest is None:
             return head, _Place(0, head.announced), handle
         return head, _Place(newest.n, newest.hash(head), newest.successor), handle
+
+    def _announced(self, signer: Signer) -> str:
+        """The hash of the line in which the agent's key before announced this one; nothing for a first key."""
+        for pin in self._keys.pins().get(signer.agent, ()):
+            path = self._paths.ledger(signer.agent, pin.id)
+            if pin.public != signer.public and path.is_file():
+                with _opened(path) as handle:
+                    head = read_head(read_at(handle, 0, 4096))
+                    newest = last(handle, os.fstat(handle).st_size, head) if head else None
+                    if head and newest and newest.successor == signer.public:
+                        return newest.hash(head)
+        return ""
 
     def _settled(self, agent: str, public: str) -> Signer:
         signer = self._keys.settle(agent, public)
