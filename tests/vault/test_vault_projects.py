@@ -22,7 +22,7 @@ from vademecum.gate.selector import Selector
 from vademecum.model import Origin
 from vademecum.vault import erasing
 from vademecum.vault.page import By
-from vademecum.vault.projects import Project, Projects, Wanted
+from vademecum.vault.projects import Project, Projects, Wanted, _changed, _listed
 from vault import page_writer
 from vault.desks import ME, PAGE, desk_of, opened
 
@@ -165,21 +165,20 @@ VALUE = st.text(
 
 @given(VALUE, st.lists(VALUE.map(str.strip).filter(bool), max_size=3))
 def test_every_value_is_read_back_as_it_was_written(value: str, blockers: list[str]) -> None:
-    from vademecum.vault.projects import _changed, _listed
-
     value = " ".join(value.split())
-    wanted = Wanted(status=value, blockers=tuple(" ".join(one.split()) for one in blockers))
-    empty = FrontMatter("---\n", (), "---\n", "", {})
-    read = FrontMatter.parse(_changed(empty, wanted).text)
+    wanted = Wanted(status=value, blockers=tuple(" ".join(one.split()) for one in blockers), text=value)
+    assert _wanted_in(_snippet("x", wanted)) == wanted
+    read = FrontMatter.parse(_changed(_readable(None, "x"), wanted).text)
     assert read.problem == ""
     assert read.get("status") == value
     assert _listed(read) == wanted.blockers
 
 
-def test_text_can_be_emptied(kept: Projects) -> None:
-    read = put(kept, "Nexus", text="old")
-    assert put(kept, "Nexus", read.version, text="").text == ""
-    assert kept.show("Nexus").text == ""
+def test_everything_can_be_emptied(kept: Projects) -> None:
+    read = put(kept, "Nexus", text="old", status="active", next="x", blockers=("a",))
+    put(kept, "Nexus", read.version, text="", status="", blockers=())
+    shown = kept.show("Nexus")
+    assert (shown.text, shown.status, shown.blockers, shown.next) == ("", "", (), "x")
 
 
 def test_saying_what_is_there_already_changes_nothing(kept: Projects) -> None:

@@ -355,13 +355,20 @@ def _readable(raw: str | None, name: str) -> FrontMatter:
 
 
 def _changed(parts: FrontMatter, wanted: Wanted) -> FrontMatter:
-    for key, value in zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True):
-        if value is not None:
-            parts = parts.with_value(key, value)
+    for key, value in _values(wanted):
+        parts = parts.with_value(key, value)
     if wanted.blockers is not None and wanted.blockers != _listed(parts):
-        written = "[" + ", ".join(_item(one) for one in wanted.blockers) + "]"
-        parts = parts.with_literal("blockers", "\n".join(wanted.blockers), written)
+        parts = _with_blockers(parts, wanted.blockers)
     return parts if wanted.text is None else parts.with_body(wanted.text)
+
+
+def _values(wanted: Wanted) -> list[tuple[str, str]]:
+    pairs = zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True)
+    return [(key, value) for key, value in pairs if value is not None]
+
+
+def _with_blockers(parts: FrontMatter, blockers: Sequence[str]) -> FrontMatter:
+    return parts.with_literal("blockers", "\n".join(blockers), "[" + ", ".join(map(_item, blockers)) + "]")
 
 
 def _item(text: str) -> str:
@@ -382,10 +389,13 @@ def _listed(parts: FrontMatter) -> tuple[str, ...]:
 
 
 def _snippet(name: str, wanted: Wanted) -> str:
-    """What is to be written and nothing else, as the gate and a person see it."""
-    empty = FrontMatter("---\n", (), "---\n", "", {})
-    parts = _changed(empty.with_value("project", name), wanted)
-    return (replace(parts, body="\n") if wanted.text == "" else parts).text  # an empty text is one, too
+    """What is to be written and nothing else, empty values included, as the gate and a person see it."""
+    parts = FrontMatter("---\n", (), "---\n", "", {}).with_value("project", name)
+    for key, value in _values(wanted):
+        parts = parts.with_literal(key, value, scalar(value))
+    if wanted.blockers is not None:
+        parts = _with_blockers(parts, wanted.blockers)
+    return replace(parts, body="" if wanted.text is None else f"\n{wanted.text}\n").text
 
 
 def _wanted_in(snippet: str) -> Wanted:
