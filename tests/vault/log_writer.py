@@ -19,4 +19,4 @@ def append(home: str, agent: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    append(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    append(sys.argv[2], sys.argv[3], int(sys.argv[4]))

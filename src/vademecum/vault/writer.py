@@ -275,7 +275,8 @@ def _complete(month: Path, text: str, id_: str) -> None:
     """Append what is missing of an entry that was being written; nothing when it is whole, or was changed since."""
     with _opened(month) as handle:
         data = read_at(handle, 0, os.fstat(handle).st_size)
-        for whole in (text.encode(), text.replace("\n", "\r\n").encode()):
+        plain, windows = text.encode(), text.replace("\n", "\r\n").encode()
+        for whole in (windows, plain) if b"\r\n" in data else (plain, windows):
             if data.endswith(whole):
                 return
             for size in range(len(whole) - 1, 0, -1):
