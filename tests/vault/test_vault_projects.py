@@ -22,7 +22,7 @@ from vademecum.gate.selector import Selector
 from vademecum.model import Origin
 from vademecum.vault import erasing
 from vademecum.vault.page import By
-from vademecum.vault.projects import Project, Projects, Wanted, _changed, _listed
+from vademecum.vault.projects import Project, Projects, Wanted, _changed, _listed, _readable, _snippet, _wanted_in
 from vault import page_writer
 from vault.desks import ME, PAGE, desk_of, opened
 
