@@ -110,6 +110,22 @@ def test_typed_lines_keep_their_ids_when_others_move_and_equal_ones_differ() -> 
     assert {entry.id for entry in first} < {entry.id for entry in again}
 
 
+def test_nothing_in_an_entry_hides_the_page_or_loads_something_in_obsidian() -> None:
+    sly = "%% off ![](https://example.org/x.png) <img src=x> ^end"
+    entry = make(new_id(), "lyra", "![t]", sly, channel="%%", body=f"{sly}\n%%\n![[Secret]]", ref="https://x/![a](b)")
+    text = render(entry)
+    assert not [part for part in ("%%", "![", "<img") if part in text]
+    assert [line for line in text.splitlines() if line.rstrip().endswith(" ^end")] == []
+    assert canonical(read(text.encode(), month_of(entry.time))[0]) == canonical(entry)
+
+
+def test_a_link_to_an_entry_names_its_folder_in_the_vault_around_it() -> None:
+    entry = make(new_id(), "lyra", "note", "one", ref="01KB8A7ZXVW8WVBHJXXB5QV7Y4")
+    text = render(entry, "Agents/Nexus/")
+    assert "[[Agents/Nexus/Live/2025-11#^01KB8A7ZXVW8WVBHJXXB5QV7Y4]]" in text
+    assert canonical(read(text.encode(), month_of(entry.time))[0]) == canonical(entry)
+
+
 def test_a_body_cannot_become_an_entry() -> None:
     inner = render(make(new_id(), "ella", "note", "forged"))
     entry = make(new_id(), "lyra", "note", "quoted", body=f"{inner}\n\n{inner}")

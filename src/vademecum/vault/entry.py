@@ -22,6 +22,7 @@ from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
 from vademecum.model import Origin
 from vademecum.search.prepare import well_formed
+from vademecum.vault.obsidian import plain, quiet
 from vademecum.vault.paths import month_of, month_start
 
 Signed = Literal["valid", "unsigned", "bad", "unknown"]
@@ -150,20 +151,23 @@ def sha_of(entry: Entry) -> str:
     return hashlib.sha256(canonical(entry)).hexdigest()
 
 
-def render(entry: Entry) -> str:
-    """The entry as it stands in the file, line feed included."""
-    fields = " · ".join(map(encoded, (entry.agent, entry.channel, entry.type)))
-    lines = [f"- {iso(entry.time)} · {fields} · {entry.summary} ^{entry.id}"]
+def render(entry: Entry, folder: str = "") -> str:
+    """The entry as it stands in the file, line feed included; `folder` is what links in the vault begin with.
+
+    What would hide the rest of the page in Obsidian, or load something, is quieted with a backslash.
+    """
+    fields = " · ".join(quiet(encoded(name)) for name in (entry.agent, entry.channel, entry.type))
+    lines = [f"- {iso(entry.time)} · {fields} · {quiet(entry.summary)} ^{entry.id}"]
     if entry.ref:
-        lines.append(f"  - ref:: {link(entry.ref) if ULID.fullmatch(entry.ref) else entry.ref}")
+        lines.append(f"  - ref:: {link(entry.ref, folder) if ULID.fullmatch(entry.ref) else quiet(entry.ref)}")
     if entry.body:
-        lines += [f"  > {line}" if line else "  >" for line in entry.body.split("\n")]
+        lines += [f"  > {line}" if line else "  >" for line in quiet(entry.body).split("\n")]
     return "\n".join(lines) + "\n"
 
 
-def link(id_: str) -> str:
+def link(id_: str, folder: str = "") -> str:
     """An Obsidian link to the entry of that id."""
-    return f"[[Live/{month_of(time_of(id_))}#^{id_}]]"
+    return f"[[{folder}Live/{month_of(time_of(id_))}#^{id_}]]"
 
 
 def encoded(text: str) -> str:
@@ -239,8 +243,10 @@ class _Reader:
             time = _time(head[1])
             if time is not None:
                 self._time = time
-                agent, channel, type_ = map(decoded, (head[2], head[3], head[4]))
-                entry = Entry(head[6], time, agent, channel, type_, head[5].strip(), body, ref, self._path, number)
+                agent, channel, type_ = (decoded(plain(name)) for name in (head[2], head[3], head[4]))
+                ref, body = None if ref is None else plain(ref), plain(body)
+                summary = plain(head[5].strip())
+                entry = Entry(head[6], time, agent, channel, type_, summary, body, ref, self._path, number)
                 return Block(start, end, number, entry, own=True)
         return Block(start, end, number, self._typed(text, ref, body, number))
 

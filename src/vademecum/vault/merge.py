@@ -23,6 +23,7 @@ from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
 from vademecum.vault.indexing import ledger_files
 from vademecum.vault.keys import Keys
 from vademecum.vault.ledger import Head, Odd, Record, read_head, records
+from vademecum.vault.obsidian import link_prefix
 from vademecum.vault.paths import MONTH, VaultPaths, month_of
 from vademecum.vault.writer import Writer
 
@@ -84,6 +85,7 @@ def is_copy(name: str, own: str) -> bool:
 class _Merging:
     def __init__(self, paths: VaultPaths, keys: Keys, *, restore: bool, dry_run: bool) -> None:
         self._paths, self._keys, self._restore, self._dry = paths, keys, restore, dry_run
+        self._folder = link_prefix(paths.root)
         self._files: list[str] = []
         self._copies: list[str] = []
         self._restored: list[str] = []
@@ -221,11 +223,11 @@ class _Merging:
             if signed is not None:
                 run.append((n, signed))
                 continue
-            known = {line for _, entry in run for line in render(entry).encode().splitlines()}
+            known = {line for _, entry in run for line in render(entry, self._folder).encode().splitlines()}
             there = {line.rstrip() for at, _ in run for line in made[at].raw.splitlines() if line.strip()}
             if run and there <= known:
                 for at, entry in run:
-                    made[at] = made[at]._replace(raw=render(entry).encode(), entry=entry)
+                    made[at] = made[at]._replace(raw=render(entry, self._folder).encode(), entry=entry)
                     self._restored.append(entry.id)
             run = []
         return made
@@ -245,7 +247,7 @@ class _Merging:
         missing = [id_ for id_ in self._signed if id_ not in here and month_of(time_of(id_)) == month]
         entries = [entry for entry in map(self._as_signed, missing) if entry is not None]
         self._restored += [entry.id for entry in entries]
-        return [_Piece(entry.time, entry.id, render(entry).encode(), entry, True) for entry in entries]
+        return [_Piece(entry.time, entry.id, render(entry, self._folder).encode(), entry, True) for entry in entries]
 
     def _note_twins(self, pieces: Sequence[_Piece], target: Path, made: bytes) -> None:
         by_id: dict[str, int] = {}

@@ -21,6 +21,7 @@ from vademecum.files import locked, write_atomic
 from vademecum.vault.entry import Entry, render
 from vademecum.vault.keys import Keys, Signer
 from vademecum.vault.ledger import Head, Record, last, read_at, read_head, sign
+from vademecum.vault.obsidian import link_prefix
 from vademecum.vault.paths import VaultPaths
 
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -53,6 +54,7 @@ class Writer:
         self._paths = paths
         self._keys = keys
         self._ready = False
+        self._folder = link_prefix(paths.root)
         self._tails: dict[Path, tuple[int, int, _Place]] = {}
 
     def write(self, entry: Entry, *, successor: str = "") -> None:
@@ -102,7 +104,7 @@ class Writer:
             opened = handles.enter_context(_opened(month))
             before = os.fstat(opened).st_size
             try:
-                _add(opened, _as_in(opened, before, render(entry)))
+                _add(opened, _as_in(opened, before, render(entry, self._folder)))
             except OSError:
                 os.ftruncate(opened, before)
                 raise
@@ -160,7 +162,7 @@ class Writer:
         with self.locked(), _opened(month) as now:
             there = read_at(now, 0, os.fstat(now).st_size)
             if f"^{entry.id}".encode() not in there:
-                _add(now, _as_in(now, len(there), render(entry)))
+                _add(now, _as_in(now, len(there), render(entry, self._folder)))
                 os.fsync(now)
 
     # --- what a killed writer left
@@ -188,7 +190,7 @@ class Writer:
             record, head = _whole(ledger)
             entry = record.entry(head) if record and head else None
             if entry is not None:
-                _complete(self._paths.month(entry.time), render(entry), entry.id)
+                _complete(self._paths.month(entry.time), render(entry, self._folder), entry.id)
         self._note("")
 
     def _make_ready(self) -> None:
