@@ -27,6 +27,7 @@ _CUT = 80  # a snapshot that holds so much of an entry's beginning holds the ent
 
 def keepers(vm: Vademecum) -> list[Keeper]:
     """Every place of the agent that keeps texts by origin."""
+    from vademecum.agent.vaulting import tier
     from vademecum.bank.tier import FactsTier
     from vademecum.core.tiers import CoreTier, NotesTier, SkillsTier
     from vademecum.sessions.tier import SessionsTier
@@ -37,6 +38,7 @@ def keepers(vm: Vademecum) -> list[Keeper]:
         SkillsTier(vm.notes),
         FactsTier(vm.bank),
         SessionsTier(vm.db, vm.actor, vm.clock),
+        tier(vm),
     ]
 
 

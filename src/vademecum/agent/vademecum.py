@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from vademecum.sessions.history import History, SearchAnswer
     from vademecum.store.connection import Database
     from vademecum.vault.live import LiveLog
+    from vademecum.vault.vault import Vault
 
 T = TypeVar("T")
 
@@ -269,6 +270,13 @@ class Vademecum:
         paths = VaultPaths.of(self.home, self.config.vault)
         return LiveLog(paths, self.actor, self.gate, lambda: self.db, Keys(self.home.keys), clock=self.clock)
 
+    @lazy
+    def vault(self) -> Vault:
+        """What several agents share: the log and what is unseen of it, decisions, projects, checkpoints, resume."""
+        from vademecum.agent.vaulting import open_vault
+
+        return open_vault(self)
+
     def _reflecting(self) -> Ask | None:
         from vademecum.agent.spending import asker
 
@@ -305,10 +313,12 @@ class Vademecum:
     @lazy
     def review(self) -> Review:
         """What a person decides: pending, show, approve, reject what waits; undo what was written."""
+        from vademecum.agent.vaulting import tier
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
 
         _ = self.memory, self.notes, self.bank  # they register the tiers through which an approval is carried out
+        self.gate.register(tier(self))
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 
     @lazy

@@ -12,21 +12,53 @@ from vademecum.vault.page import By, Desk
 from vademecum.vault.paths import VaultPaths
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from vademecum.agent.vademecum import Vademecum
     from vademecum.vault.checkpoints import Checkpoints
+    from vademecum.vault.decision_text import Decision
     from vademecum.vault.decisions import Decisions
     from vademecum.vault.projects import Projects
+    from vademecum.vault.resume import Brief
+    from vademecum.vault.tier import VaultTier
+    from vademecum.vault.vault import Vault
 
 
 def desk(vm: Vademecum) -> Desk:
     """Where this agent writes."""
 
     def told(kind: str, summary: str, /, *, ref: str, body: str, by: By) -> object:
-        return vm.live.append(
-            kind, summary, channel=by.channel, ref=ref, body=body, origin=by.origin, session=by.session
-        )  # fmt: skip
+        return vm.vault.told(kind, summary, ref=ref, body=body, by=by)
 
     return Desk(VaultPaths.of(vm.home, vm.config.vault).root, vm.actor, vm.gate, vm.clock, told)
+
+
+def open_vault(vm: Vademecum) -> Vault:
+    """All of it, as one object."""
+    from vademecum.vault.vault import Parts, Vault
+
+    def brief(agent: str | None, budget: int) -> Brief:
+        from vademecum.agent.resuming import brief
+
+        return brief(vm, agent, budget=budget)
+
+    return Vault(
+        Parts(
+            lambda: vm.db,
+            lambda: vm.live,
+            lambda: decisions(vm),
+            lambda: projects(vm),
+            lambda: checkpoints(vm),
+            brief,
+        )
+    )
+
+
+def tier(vm: Vademecum) -> VaultTier:
+    """The vault as the gate knows it."""
+    from vademecum.vault.tier import VaultTier
+
+    return VaultTier(lambda: vm.live, lambda: decisions(vm), lambda: projects(vm), lambda: checkpoints(vm))
 
 
 def decisions(vm: Vademecum) -> Decisions:
@@ -40,6 +72,28 @@ def decisions(vm: Vademecum) -> Decisions:
 
     own = desk(vm)
     return Decisions(own, contradicts=contradicts, project_page=lambda name: projects(vm).page_of(name))
+
+
+def signed_by(vm: Vademecum, one: Decision) -> str:
+    """The agent that told the log of a decision in these words, with its signature; empty when none did.
+
+    So one that was changed in the file, or written there under another's name, is told from a true one.
+    """
+    said = f"Why: {one.why}" if one.why else ""
+    for entry in vm.live.referring(one.target):
+        if entry.type == "decision" and entry.signed == "valid" and entry.summary == one.what and said in entry.body:
+            return entry.agent
+    return ""
+
+
+def shown(vm: Vademecum, found: Iterable[Decision]) -> list[Decision]:
+    """Those of `found` that are not in quarantine."""
+    from vademecum.vault.decisions import seen_from
+
+    check = vm.gate.quarantine.check(vm.actor.agent)
+    if check is None:
+        return list(found)
+    return [one for one in found if check(seen_from(vm.actor.agent, one), one.session, "") is None]
 
 
 def projects(vm: Vademecum) -> Projects:

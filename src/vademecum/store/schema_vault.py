@@ -37,6 +37,7 @@ CREATE TABLE vault_cursors (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE vault_shown (
   agent TEXT NOT NULL, session TEXT NOT NULL, entry TEXT NOT NULL, turn TEXT NOT NULL, how TEXT NOT NULL,
-  at INTEGER NOT NULL, PRIMARY KEY (agent, session, entry)
+  at INTEGER NOT NULL, PRIMARY KEY (agent, entry, session)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX vault_shown_session ON vault_shown (agent, session);
 """

@@ -133,6 +133,12 @@ def is_shown(db: Database, agent: str, session: str, entry: str) -> bool:
     return db.one(sql, (agent, session, entry)) is not None
 
 
+def shown_to(db: Database, agent: str, entry: str) -> bool:
+    """Whether an entry was shown in any conversation of the agent."""
+    sql = "SELECT 1 FROM vault_shown WHERE agent = ? AND entry = ? AND how <> ?"
+    return db.one(sql, (agent, entry, WROTE)) is not None
+
+
 _UNSEEN = (
     "e.n > :seen AND e.file > 0 AND NOT EXISTS (SELECT 1 FROM vault_shown AS s WHERE s.agent = :agent"
     " AND s.session = :session AND s.entry = e.id)"
@@ -181,7 +187,8 @@ def acknowledgements(db: Database, ids: Sequence[str]) -> dict[str, tuple[str, .
     """Who has acknowledged these entries: their authors' names, in the order of time."""
     found: dict[str, tuple[str, ...]] = {}
     for id_ in ids:
-        sql = "SELECT agent FROM vault_entries WHERE ref = ? AND ref <> '' AND type = 'ack' AND file > 0 ORDER BY time, id"
+        acks = "ref = ? AND ref <> '' AND type = 'ack' AND file > 0"
+        sql = f"SELECT agent FROM vault_entries WHERE {acks} ORDER BY time, id"
         names = dict.fromkeys(row[0] for row in db.all(sql, (id_,)))
         if names:
             found[id_] = tuple(names)

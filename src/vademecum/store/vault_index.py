@@ -28,8 +28,8 @@ class FileRow(NamedTuple):
 
 
 class EntryRow(NamedTuple):
-    """An entry: `n` is its number in this home, `file` that of its file, `start` and `length` are in bytes, `names` whom
-    it names (`,ella,lyra,`)."""
+    """An entry: `n` is its number in this home, `file` that of its file, `start` and `length` are in bytes. `names`
+    are those whom it names (`,ella,lyra,`)."""
 
     n: int
     id: str

@@ -21,8 +21,8 @@ from vademecum.store.vault import TouchRow, put_touches
 from vademecum.store.vault_index import EntryRow, FileRow, RecordRow
 from vademecum.vault.entry import Block, blocks
 from vademecum.vault.keys import Keys
-from vademecum.vault.marks import CONFLICTING, WINDOW_MS, names_in, touched
 from vademecum.vault.ledger import Head, Odd, read_head, records
+from vademecum.vault.marks import CONFLICTING, WINDOW_MS, names_in, touched
 from vademecum.vault.paths import VaultPaths
 from vademecum.vault.writer import Writer
 

@@ -152,7 +152,7 @@ class LiveLog:
         self.refresh()
         rows = index.after(self._db(), after, limit + 1)
         more, rows = len(rows) > limit, rows[:limit]
-        entries = self._entries(rows)
+        entries = self.entries(rows)
         return Page(tuple(sorted(entries, key=order)), rows[-1].n if rows else after, more)
 
     def cursor(self) -> int:
@@ -164,7 +164,7 @@ class LiveLog:
         """The newest `n` entries (of those before another one), the oldest first."""
         self.refresh()
         rows = index.newest(self._db(), n, None if before is None else order(before))
-        return tuple(sorted(self._entries(rows), key=order))
+        return tuple(sorted(self.entries(rows), key=order))
 
     def get(self, id: str) -> Entry:  # noqa: A002  the design's word
         """The entry of that id, or the one whose id ends so (six characters at least). Raises NotFoundError."""
@@ -175,7 +175,7 @@ class LiveLog:
             if len(ends) > 1:
                 raise AmbiguousError(f"Several entries end with {wanted}.", "Give more of the id.", tuple(ends))
             wanted = ends[0] if ends else wanted
-        found = self._entries(index.by_ids(self._db(), [wanted]))
+        found = self.entries(index.by_ids(self._db(), [wanted]))
         if not found:
             raise NotFoundError(f"The log has no entry {id!r}.", "`vademecum log tail` lists the newest ones.")
         return found[0]
@@ -183,7 +183,7 @@ class LiveLog:
     def referring(self, id: str) -> tuple[Entry, ...]:  # noqa: A002  the design's word
         """The entries that point to that one (amendments, acknowledgements), the oldest first."""
         self.refresh()
-        return tuple(self._entries(index.referring(self._db(), id)))
+        return tuple(self.entries(index.referring(self._db(), id)))
 
     def refresh(self) -> None:
         """Take in what is new in the files."""
@@ -253,7 +253,7 @@ class LiveLog:
 
         return Attestor(self._db, self.paths, self.keys)
 
-    def _entries(self, rows: Sequence[EntryRow]) -> list[Entry]:
+    def entries(self, rows: Sequence[EntryRow]) -> list[Entry]:
         """What stands in the files for these rows; once more when a file was changed between index and reading."""
         found = self._read(rows)
         if len(found) < len(rows):

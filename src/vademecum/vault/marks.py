@@ -8,6 +8,7 @@ alone, so that every machine marks the same entries.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from vademecum.vault.entry import ULID, Entry
 
@@ -54,11 +55,7 @@ def touched(entry: Entry) -> tuple[tuple[str, ...], str]:
         return (), ""
     subjects: list[str] = []
     seen = ""
-    for line in entry.body.split("\n"):
-        field = _FIELD.fullmatch(line)
-        if field is None:
-            continue
-        name, value = field[1], field[2].strip()
+    for name, value in _fields(entry.body):
         if name == "Project":
             subjects.append(project_subject(value))
         elif name == SEEN:
@@ -68,3 +65,20 @@ def touched(entry: Entry) -> tuple[tuple[str, ...], str]:
     if entry.type == "decision" and entry.ref:
         subjects.append(decision_subject(entry.ref.rpartition("#")[2].removeprefix("^")))
     return tuple(dict.fromkeys(subjects)), seen
+
+
+def taken_over(body: str) -> tuple[str, ...]:
+    """The decisions that the body of a new one says it takes the place of: whoever names them has read them."""
+    return tuple(
+        decision_subject(one.strip())
+        for name, value in _fields(body)
+        if name == "Supersedes"
+        for one in value.split(",")
+    )
+
+
+def _fields(body: str) -> Iterator[tuple[str, str]]:
+    for line in body.split("\n"):
+        field = _FIELD.fullmatch(line)
+        if field is not None:
+            yield field[1], field[2].strip()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from vademecum.clock import iso
 from vademecum.disk import visible
-from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError
+from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError, VademecumError
 from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
 from vademecum.vault.obsidian import hashed_slug, one_form, slug_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vademecum.model import Origin
 
 FOLDER = "Projects"
+_TOLD = 400
 LONGEST_TEXT = 64_000
 """Most characters of a project's free text."""
 NAMES = ("status", "owner", "next")
@@ -138,7 +139,24 @@ class Projects:
         after = final(answer.text)
         self._page(slug).put(raw, after)
         message = f"The project {name!r} was {'made' if raw is None else 'changed'} ({FOLDER}/{slug}.md)."
-        return ProjectChange("done", self._project(slug, after), message, answer.note)
+        note = f"{answer.note} {self._tell(slug, name, _wanted_in(answer.text), by)}".strip()
+        return ProjectChange("done", self._project(slug, after), message, note)
+
+    def _tell(self, slug: str, name: str, wanted: Wanted, by: By) -> str:
+        """Tell the live log what was set; what went wrong there."""
+        if self.desk.told is None:
+            return ""
+        rows = zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True)
+        said = [f"{key}: {value}" for key, value in rows if value is not None]
+        said += [] if wanted.blockers is None else [f"blockers: {', '.join(wanted.blockers) or 'none'}"]
+        said += [] if wanted.text is None else ["text changed"]
+        summary = f"{name}: {'; '.join(said)}"
+        summary = summary if len(summary) <= _TOLD else f"{summary[: _TOLD - 1]}…"
+        try:
+            self.desk.told("project", summary, ref=f"{FOLDER}/{slug}", body=f"Project: {name}", by=by)
+        except VademecumError as error:
+            return f"The live log does not tell of it ({error.message})."
+        return ""
 
     def _admit(
         self,
