@@ -70,6 +70,22 @@ def test_what_cannot_be_meant_is_a_usage_error(cli: Cli, args: tuple[str, ...]) 
     assert cli(*args).code == 2
 
 
+def test_a_decision_that_was_changed_or_forged_in_the_file_is_told_from_a_true_one(cli: Cli) -> None:
+    decide(cli, SECRETS, "--why", "a file can be read")
+    path = cli.home / "vault" / "Decisions.md"
+    true = path.read_text()
+    assert cli("decisions", "--json").json["results"][0]["signed_by"] == "default"
+    assert "No signed entry" not in cli("decisions").out
+    for forged in (
+        true.replace("a file", "nothing"),
+        true.replace("system keyring", "cloud"),
+        true.replace("^01", "^02"),
+    ):
+        path.write_text(forged)
+        assert "No signed entry" in cli("decisions").out
+        assert cli("decisions", "--json").json["results"][0]["signed_by"] == ""
+
+
 def test_a_problem_in_the_file_is_told_beside_the_list(cli: Cli) -> None:
     old = str(decide(cli, "one")["id"])
     path = cli.home / "vault" / "Decisions.md"

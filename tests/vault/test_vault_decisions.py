@@ -16,8 +16,8 @@ from vademecum.gate.selector import Copy, Selector
 from vademecum.model import Origin
 from vademecum.store.message_index import tokenizer
 from vademecum.vault import erasing
-from vademecum.vault.decision_text import FILE, Decision, parse, render
-from vademecum.vault.decisions import Decided, Decisions
+from vademecum.vault.decision_text import FILE, Decision, merged, parse, render
+from vademecum.vault.decisions import Book, Decided, Decisions
 from vademecum.vault.page import By
 from vault.desks import ME, PAGE, PERSON, Log, at, desk_of, opened
 
@@ -303,6 +303,25 @@ def test_two_clones_that_decide_at_once_merge_without_a_loss(tmp_path: Path) -> 
     assert book.problems == ()
 
 
+def test_a_copy_that_a_sync_tool_made_is_folded_in_and_what_differs_is_named(kept: Decisions) -> None:
+    one = decide(kept, "one").decision
+    base = page(kept).read_text()
+    decide(kept, "two")
+    ours = page(kept).read_text()
+    write(kept, base.encode())
+    three = decide(kept, "three", why="a\n\nb").decision
+    theirs = page(kept).read_text()
+    folded, problems = merged(ours, theirs)
+    assert folded.startswith(ours)
+    assert problems == []
+    assert {each.what for each in Book.of(folded).standing()} == {"one", "two", "three"}
+    assert Book.of(folded).find(three.id).why == "a\n\nb"
+    assert merged(folded, theirs) == (folded, [])
+    _, problems = merged(ours, theirs.replace("## one", "## uno") + "\nmy own line\n")
+    assert any(one.id in problem for problem in problems)
+    assert any("my own line" in problem for problem in problems)
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=8))
 def test_what_stands_is_what_nobody_superseded(steps: list[tuple[int, bool]]) -> None:
@@ -315,6 +334,4 @@ def test_what_stands_is_what_nobody_superseded(steps: list[tuple[int, bool]]) ->
         texts.append(render(made, "", {}))
         standing.pop(old or "", None)
         standing[id_] = None
-    from vademecum.vault.decisions import Book
-
     assert {one.id for one in Book.of("\n".join(reversed(texts))).standing()} == set(standing)

@@ -53,11 +53,7 @@ def brief(
     last = next((one for one in kept.list() if shown(one.origin, one.session)), None)
     messages = [one for one in _tail(other, last) if shown(one.origin, one.session_id)]
     log = list(unseen) if unseen is not None else _since(vm, whose, last)
-    standing = [
-        one
-        for one in reversed(vaulting.decisions(vm).book().standing())
-        if shown(seen_from(vm.actor.agent, one), one.session)
-    ][:_DECISIONS]
+    standing = vaulting.shown(vm, reversed(vaulting.decisions(vm).book().standing()))[:_DECISIONS]
     said = [Said(one.speaker or _role(one, whose), one.content) for one in messages if one.content.strip()]
     waiting = [Waiting(one.id, one.tier, one.text) for one in reversed(other.review.pending())] if other else []
     origin = _heard(vm, whose, last, messages, log, standing)

@@ -19,9 +19,9 @@ from vademecum.vault.obsidian import BLOCK_ID, Line, field, label_of, lines, lin
 FILE = "Decisions.md"
 TITLE = "Decisions"
 TYPED = Origin.file()
-_ULID = re.compile(r"\^([0-9A-HJKMNP-TV-Z]{26})[ \t]*$")
+_ULID = re.compile(r"\^([0-7][0-9A-HJKMNP-TV-Z]{25})[ \t]*$")
 _HEADING = re.compile(r"## +(.*?)(?: +#+)?[ \t]*$")
-_OTHER_HEADING = re.compile(r"# +")
+_A_HEADING = re.compile(r"##? +")
 _FIELD = re.compile(r"- ([A-Z][a-z]+(?: [a-z]+)?):(?: (.*))?$")
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)\b[ :·–-]*")
 
@@ -116,7 +116,7 @@ def _sections(text: str) -> Iterable[Decision]:
     begin: Line | None = None
     body: list[Line] = []
     for line in lines(text):
-        if not line.hidden and (_HEADING.match(line.text) or _OTHER_HEADING.match(line.text)):
+        if line.text[:1] == "#" and not line.hidden and _A_HEADING.match(line.text):
             if begin is not None:
                 yield _decision(begin, body, line.start)
             begin, body = (line if _HEADING.match(line.text) else None), []
@@ -132,8 +132,8 @@ def _decision(begin: Line, body: Sequence[Line], end: int) -> Decision:
     id_, fields, rest = "", dict[str, str](), list[str]()
     current = ""
     for line in body:
-        block = None if line.hidden else _ULID.fullmatch(line.text)
-        named = None if line.hidden else _FIELD.fullmatch(line.text)
+        block = _ULID.fullmatch(line.text) if line.text[:1] == "^" and not line.hidden else None
+        named = _FIELD.fullmatch(line.text) if line.text[:2] == "- " and not line.hidden else None
         if block is not None:
             id_, end = block[1], line.start + len(line.text)
             break
@@ -149,17 +149,17 @@ def _decision(begin: Line, body: Sequence[Line], end: int) -> Decision:
     decided = fields.get("Decided", "").strip()
     if not id_ or not decided:
         return _typed(what, rest, told, decided, begin, end)
-    return replace(_known(decided, told), id=id_, what=plain(what), number=begin.number, start=begin.start, end=end)
+    return _known(id_, plain(what), decided, told, (begin.number, begin.start, end))
 
 
-def _known(decided: str, told: dict[str, str]) -> Decision:
+def _known(id_: str, what: str, decided: str, told: dict[str, str], place: tuple[int, int, int]) -> Decision:
     seen, _, hidden = decided.removesuffix("%%").rpartition("%% ") if decided.endswith(" %%") else (decided, "", "")
     words = hidden.split()
     values = dict(zip(words[::2], words[1::2], strict=False))
     when, *names = (unfield(part.strip()) for part in seen.split(" · "))
     return Decision(
-        "?",
-        "",
+        id_,
+        what,
         _time(when),
         names[0] if names else "",
         names[1] if len(names) > 1 else "",
@@ -170,6 +170,7 @@ def _known(decided: str, told: dict[str, str]) -> Decision:
         _ids(told.get("May contradict", "")),
         _origin(values.get("origin", "assistant")),
         values.get("session"),
+        *place,
     )
 
 
@@ -213,3 +214,31 @@ def _time(text: str) -> int | None:
         return parse_iso(text)
     except ValueError:
         return None
+
+
+def merged(text: str, other: str) -> tuple[str, list[str]]:
+    """`text` with the decisions of `other` (a sync tool's copy of the file) that it has not, and what stays undecided.
+
+    Bytes of `text` stay. A block of `other` whose id is there with other words is named, and so is text of a person's
+    that only `other` has; both are for somebody to look at, so the copy has to be kept then.
+    """
+    there = {one.id: one for one in _sections(text)}
+    problems: list[str] = []
+    end = "\r\n" if "\r\n" in text else "\n"
+    rest = other.removeprefix("\ufeff")
+    new: list[str] = []
+    for one in reversed(list(_sections(rest))):  # from the end, so that places before it stay
+        known = there.setdefault(one.id, one)
+        if known is one:
+            new.append(rest[one.start : one.end])
+        elif _said(known) != _said(one):
+            problems.append(f"{FILE}: the copy says something else of {one.id}: {one.what}")
+        rest = rest[: one.start] + rest[one.end :]
+    for block in reversed(new):
+        lead = "" if not text or text.endswith("\n") else end
+        text = f"{text}{lead}{end}{block.replace(chr(13), '').rstrip(chr(10)).replace(chr(10), end)}{end}"
+    own = {line.strip() for line in text.splitlines()}
+    left = [line for line in rest.splitlines() if line.strip() and line.strip() not in own]
+    if left:
+        problems.append(f"{FILE}: the copy has text that is no decision: {left[0].strip()[:80]}")
+    return text, problems

@@ -69,7 +69,8 @@ class Book:
             elif len(by) > 1:
                 problems.append(f"{FILE}: {', '.join(by)} each supersede {id_}: somebody has to decide between them.")
         ordered = sorted(found, key=lambda one: (one.time or 0, one.id))
-        return Book(tuple(replace(one, superseded_by=tuple(later.get(one.id, ()))) for one in ordered), tuple(problems))
+        known_now = (replace(one, superseded_by=tuple(later[one.id])) if one.id in later else one for one in ordered)
+        return Book(tuple(known_now), tuple(problems))
 
     def standing(self, *, as_of: int | None = None) -> tuple[Decision, ...]:
         """Those that stand, or stood at that time (UTC ms); typed ones without a date count from the beginning."""

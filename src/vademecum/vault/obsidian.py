@@ -152,13 +152,13 @@ def _scanned(text: str) -> Iterator[tuple[Line, str]]:
         if fence and indent and line.strip() and len(line) - len(line.lstrip(" \t")) < indent:
             fence = ""
         hidden = bool(fence) or comment
-        found = None if comment else _FENCE.fullmatch(line)
+        found = _FENCE.fullmatch(line) if not comment and ("```" in line or "~~~" in line) else None
         if fence:
             if found and found[2][0] == fence[0] and len(found[2]) >= len(fence) and not found[3].strip():
                 fence = ""
         elif found and not (found[2][0] == "`" and "`" in found[3]):
             fence, indent, hidden = found[2], len(found[1]), True
-        elif re.sub(r"`[^`]*`", "", line).count("%%") % 2:
+        elif "%%" in line and re.sub(r"`[^`]*`", "", line).count("%%") % 2:
             comment, hidden = not comment, True
         yield Line(number, start, line, hidden), fence if fence and not indent else "%%" if comment else ""
         start += len(raw)

@@ -60,6 +60,7 @@ def decide(
 @click.option("--as-of", metavar="DATE", help="What stood then, e.g. 2026-01-31.")
 @click.option("--project", metavar="NAME", help="Only those of a project.")
 @click.option("--open", "only_open", is_flag=True, help="Only what stands (the default).")
+@click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="Most results of --about [20].")
 @click.option("--all", "all_", is_flag=True, help="What was superseded, too.")
 @click.pass_obj
 def decisions(
@@ -70,6 +71,7 @@ def decisions(
     as_of: str | None,
     project: str | None,
     only_open: bool,
+    limit: int,
     all_: bool,
 ) -> None:
     """List what was decided, with date, author and reason; by default what stands.
@@ -77,13 +79,13 @@ def decisions(
     \b
     vademecum decisions --about "How must secrets be stored?"
     """
-    from vademecum.agent.vaulting import decisions as open_decisions
+    from vademecum.agent import vaulting
 
     if all_ and (only_open or as_of or against):
         raise UsageError("--all shows what was superseded; it goes with none of --open, --as-of, --against.")
-    kept = open_decisions(app.vm)
+    kept = vaulting.decisions(app.vm)
     book = kept.book()
-    found = list(book.decisions if all_ else book.standing(as_of=_end_of(as_of)))
+    found = vaulting.shown(app.vm, book.decisions if all_ else book.standing(as_of=_end_of(as_of)))
     if project is not None:
         found = [one for one in found if one.project.casefold() == project.casefold()]
     if against is not None:
@@ -92,13 +94,14 @@ def decisions(
     if about is not None:
         from vademecum.store.message_index import tokenizer
 
-        found = kept.about(about, found, tokenizer(app.vm.db))
+        found = kept.about(about, found, tokenizer(app.vm.db))[:limit]
     for problem in book.problems:
         app.note(printable(problem))
     hint = "" if found else _nothing(about, against)
+    signed = {one.id: vaulting.signed_by(app.vm, one) for one in found}
     app.emit_list(
-        [decision_json(one) for one in found],
-        *([line for one in found for line in decision_lines(app.style, one)] or [app.style.dim(hint)]),
+        [decision_json(one) | {"signed_by": signed[one.id]} for one in found],
+        *([line for one in found for line in _listed(app.style, one, signed[one.id])] or [app.style.dim(hint)]),
         query=about or against or "",
         hint=hint,
     )
@@ -153,6 +156,17 @@ def decision_lines(style: Style, one: Decision) -> list[str]:
     for name, text in (("why", one.why), ("instead of", one.alternatives)):
         if text:
             lines.append(style.indent(f"{name}: {text}", "  "))
+    return lines
+
+
+def _listed(style: Style, one: Decision, signed: str) -> list[str]:
+    lines = decision_lines(style, one)
+    if one.by and not signed:
+        lines.append(
+            "  " + style.warn("No signed entry of the log says so in these words: it was changed, or not decided.")
+        )
+    elif signed not in ("", one.by):
+        lines.append("  " + style.dim(f"signed by {printable(signed)}"))
     return lines
 
 
