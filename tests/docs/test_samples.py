@@ -28,6 +28,8 @@ NEEDS_A_PERSON = (
     "vademecum token new --trust person",
     "VADEMECUM_PERSON_TOKEN=",
     "vademecum undo",
+    "vademecum vault key new",
+    "vademecum vault key trust",
     "vademecum fact close",
     "vademecum quarantine url",
     "vademecum release",

@@ -95,11 +95,11 @@ class _Entry:
 def backup(home: Home, config: Config, target: Path | None = None, *, include_env: bool = False) -> BackupReport:
     """Write everything of `home`, and the files of adopted agents, into one zip.
 
-    `target`: a file that does not exist yet, or a folder; default: a new file in `backups/`. `.env` (keys and tokens)
-    and `secret.key` are left out unless asked for; so is a database that is damaged, and the report says it. Other
-    processes may go on working. What killed backups left beside the target or the home is removed. Raises NotFoundError
-    when there is no home, RefusedError when the target exists, StorageError when the disk refuses (no half archive
-    remains).
+    `target`: a file that does not exist yet, or a folder; default: a new file in `backups/`. `.env` (keys and tokens),
+    `secret.key` and the keys that agents sign with are left out unless asked for; so is a database that is damaged, and
+    the report says it. Other processes may go on working. What killed backups left beside the target or the home is
+    removed. Raises NotFoundError when there is no home, RefusedError when the target exists, StorageError when the disk
+    refuses (no half archive remains).
     """
     if not home.root.is_dir():
         raise NotFoundError(f"There is no home at {home.root}; nothing to back up.", "Check --home.")
@@ -282,7 +282,10 @@ def _sources(
     database = {home.database.with_name(home.database.name + end) for end in ("", "-wal", "-shm", "-journal")}
     if home.env.exists() and not include_env:
         left_out.append(".env (keys and tokens)")
-    private = () if include_env else (home.env, home.secret_key)
+    signing = [path for path in home.keys.glob("*") if path.name != "pinned.json"] if home.keys.is_dir() else []
+    if signing and not include_env:
+        left_out.append("keys/ (what agents sign with)")
+    private = () if include_env else (home.env, home.secret_key, *signing)
     for path in _files(home.root, skip={home.backups, own, *database, *private}):
         yield path, f"home/{path.relative_to(home.root).as_posix()}"
     for name in config.agents:
@@ -451,6 +454,10 @@ def _settle(staging: Path, root: Path) -> tuple[str, ...]:
         notes.append(f"Agents that live in a folder of their own are in {root / 'adopted'}; copy back what you want.")
     if (root / "secret.key").is_file() and not (fresh / "secret.key").exists():
         shutil.copy2(root / "secret.key", fresh / "secret.key")
+    for key in root.glob("keys/*.key"):  # an agent with another key would be an alarm to everybody who knows it
+        if not (fresh / "keys" / key.name).exists():
+            (fresh / "keys").mkdir(mode=0o700, exist_ok=True)
+            shutil.copy2(key, fresh / "keys" / key.name)
     old_env = root / ".env"
     if old_env.is_file() and not (fresh / ".env").exists():
         shutil.copy2(old_env, fresh / ".env")

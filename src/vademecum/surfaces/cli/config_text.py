@@ -44,6 +44,10 @@ memory:
 #   team: ""                      # the team and the organisation that this home belongs to
 #   organisation: ""
 
+# vault:
+#   path: vault                   # the folder that several agents share, in the home or anywhere: an Obsidian vault, say
+#   subfolder: ""                 # the folder in it that is theirs; nothing outside of that is written
+
 # embedder: local                 # finds by meaning: local | off | openai:MODEL | http://host/v1#MODEL
 
 # providers: {}                   # settings of external memories, by name
