@@ -1,19 +1,23 @@
-"""The live log: what is appended is read, by everybody, once, in one order, through the gate, whatever is done to files."""
+"""The live log: what is appended is read by everybody, once, in one order, whatever is done to the files."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
+from vademecum.config import Config
 from vademecum.errors import AmbiguousError, BlockedError, ConfigError, NotFoundError, StorageError
+from vademecum.home import Home
 from vademecum.ids import new_id
 from vademecum.model import Origin
+from vademecum.store.backup import backup, restore
 from vademecum.vault.entry import Entry, make, render
 from vademecum.vault.live import LiveLog
 
@@ -197,7 +201,7 @@ def test_a_reader_at_work_sees_every_entry_while_files_are_replaced(vm: Vademecu
             if how == "moved and edited":
                 month.rename(month.with_name("away.bak"))
                 assert reader.read(cursor).entries == ()
-            os.replace(new, month)
+            new.replace(month)
         ids.append(add(vm.live, f"after {round_}").id)
         fresh = reader.read(cursor)
         assert {entry.summary for entry in fresh.entries} == {f"typed {round_}", f"after {round_}"}
@@ -219,7 +223,7 @@ def test_an_entry_survives_an_editor_that_puts_its_copy_over_the_file_while_it_i
             done.append(True)
             other = month.with_name("copy.tmp")
             other.write_bytes(stale)
-            os.replace(other, month)
+            other.replace(month)
 
     patched = pytest.MonkeyPatch()
     patched.setattr(os, "fsync", save_meanwhile)  # the only moment at which this can be made to happen
@@ -272,6 +276,25 @@ def test_a_copied_home_keeps_its_key(vm: Vademecum, tmp_path: Path) -> None:
     add(copy.live, "two")
     report = copy.live.verify()
     assert report.ok and report.signed == 2 and len(report.keys) == 1
+
+
+def test_what_agents_sign_with_is_in_a_backup_only_when_asked_for_and_stays_through_a_restore(
+    vm: Vademecum, tmp_path: Path
+) -> None:
+    add(vm.live, "one")
+    vm.close()
+    report, whole = backup(vm.home, Config()), backup(vm.home, Config(), tmp_path / "whole.zip", include_env=True)
+    with zipfile.ZipFile(report.path) as archive:
+        assert [name for name in archive.namelist() if "/keys/" in name] == ["home/keys/pinned.json"]
+    assert any("keys/" in left for left in report.left_out)
+    restore(vm.home, report.path)
+    restore(Home(tmp_path / "elsewhere"), whole.path)
+    for root in (vm.home.root, tmp_path / "elsewhere"):
+        again = vademecum.open(root, "lyra")
+        add(again.live, "two")
+        report_ = again.live.verify()
+        assert report_.ok and report_.signed == 2
+        again.close()
 
 
 def test_a_key_that_is_none_writes_nothing(vm: Vademecum) -> None:

@@ -228,27 +228,23 @@ class _Reader:
             end = at + sum(map(len, lines[first:n])) + n - first
             if n == len(lines) and not self._ended:
                 end -= 1
-            below = [_text(line) for line in lines[first + 1 : n]]
-            number = self._line + first
-            yield self._block(at, end, number, text, below, head, skip=inside or not _says(text))
+            span = (at, end, self._line + first)
+            if head is None and (inside or not _says(text)):
+                yield Block(*span, None, mark=text.startswith(_MARKS))
+            else:
+                yield self._block(span, text, [_text(line) for line in lines[first + 1 : n]], head)
             at = end
 
-    def _block(
-        self, start: int, end: int, number: int, text: str, below: list[str], head: re.Match[str] | None, *, skip: bool
-    ) -> Block:
-        if skip and head is None:
-            return Block(start, end, number, None, mark=text.startswith(_MARKS))
+    def _block(self, span: tuple[int, int, int], text: str, below: list[str], head: re.Match[str] | None) -> Block:
         ref, body = _below(below)
-        if head is not None:
-            time = _time(head[1])
-            if time is not None:
-                self._time = time
-                agent, channel, type_ = (decoded(plain(name)) for name in (head[2], head[3], head[4]))
-                ref, body = None if ref is None else plain(ref), plain(body)
-                summary = plain(head[5].strip())
-                entry = Entry(head[6], time, agent, channel, type_, summary, body, ref, self._path, number)
-                return Block(start, end, number, entry, own=True)
-        return Block(start, end, number, self._typed(text, ref, body, number))
+        time = _time(head[1]) if head else None
+        if head is None or time is None:
+            return Block(*span, self._typed(text, ref, body, span[2]))
+        self._time = time
+        agent, channel, type_ = (decoded(plain(name)) for name in (head[2], head[3], head[4]))
+        ref, body, summary = None if ref is None else plain(ref), plain(body), plain(head[5].strip())
+        entry = Entry(head[6], time, agent, channel, type_, summary, body, ref, self._path, span[2])
+        return Block(*span, entry, own=True)
 
     def _typed(self, text: str, ref: str | None, body: str, number: int) -> Entry:
         """What a person typed: as much of the form as is there."""

@@ -20,6 +20,7 @@ from vademecum.errors import ConflictError
 from vademecum.files import write_atomic
 from vademecum.ids import time_of
 from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
+from vademecum.vault.folding import Folded, fold_decisions
 from vademecum.vault.indexing import ledger_files
 from vademecum.vault.keys import Keys
 from vademecum.vault.ledger import Head, Odd, Record, read_head, records
@@ -68,13 +69,14 @@ class _Piece(NamedTuple):
 
 
 def merge(paths: VaultPaths, writer: Writer, keys: Keys, *, restore: bool = False, dry_run: bool = False) -> Merged:
-    """Fold conflict copies and unfinished merges of the live log and the ledgers.
+    """Fold conflict copies and unfinished merges of the live log and the ledgers, and copies of `Decisions.md`.
 
     `restore` also puts back entries that their authors signed and that no file has any more. Raises StorageError,
     LockedError, ConflictError (an editor saved meanwhile); what was not done yet is as it was.
     """
+    decisions = fold_decisions(paths.root, is_copy, dry_run=dry_run)  # before: who decides holds that lock, then this
     with writer.locked():
-        return _Merging(paths, keys, restore=restore, dry_run=dry_run).all()
+        return _Merging(paths, keys, restore=restore, dry_run=dry_run).all(decisions)
 
 
 def is_copy(name: str, own: str) -> bool:
@@ -93,7 +95,11 @@ class _Merging:
         self._added = self._doubles = 0
         self._signed: dict[str, tuple[Record, Head]] = {}
 
-    def all(self) -> Merged:
+    def all(self, decisions: Folded) -> Merged:
+        if decisions.added:
+            self._files.append(self._paths.relative(self._paths.decisions))
+        self._copies += [self._paths.relative(path) for path in decisions.copies]
+        self._added += decisions.added
         self._ledgers()
         self._months()
         handled = {self._paths.root / name for name in self._copies}

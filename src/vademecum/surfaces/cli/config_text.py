@@ -45,7 +45,7 @@ memory:
 #   organisation: ""
 
 # vault:
-#   path: vault                   # the folder that several agents share, in the home or anywhere: an Obsidian vault, say
+#   path: vault                   # what several agents share: a folder in the home, or anywhere (an Obsidian vault)
 #   subfolder: ""                 # the folder in it that is theirs; nothing outside of that is written
 
 # embedder: local                 # finds by meaning: local | off | openai:MODEL | http://host/v1#MODEL
