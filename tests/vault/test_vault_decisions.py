@@ -18,6 +18,8 @@ from vademecum.store.message_index import tokenizer
 from vademecum.vault import erasing
 from vademecum.vault.decision_text import FILE, Decision, merged, parse, render
 from vademecum.vault.decisions import Book, Decided, Decisions
+from vademecum.vault.folding import fold_decisions
+from vademecum.vault.merge import is_copy
 from vademecum.vault.page import By
 from vault.desks import ME, PAGE, PERSON, Log, at, desk_of, opened
 
@@ -311,15 +313,38 @@ def test_a_copy_that_a_sync_tool_made_is_folded_in_and_what_differs_is_named(kep
     write(kept, base.encode())
     three = decide(kept, "three", why="a\n\nb").decision
     theirs = page(kept).read_text()
-    folded, problems = merged(ours, theirs)
+    folded, count, problems = merged(ours, theirs)
+    assert count == 1
     assert folded.startswith(ours)
     assert problems == []
     assert {each.what for each in Book.of(folded).standing()} == {"one", "two", "three"}
     assert Book.of(folded).find(three.id).why == "a\n\nb"
-    assert merged(folded, theirs) == (folded, [])
-    _, problems = merged(ours, theirs.replace("## one", "## uno") + "\nmy own line\n")
+    assert merged(folded, theirs) == (folded, 0, [])
+    *_, problems = merged(ours, theirs.replace("## one", "## uno") + "\nmy own line\n")
     assert any(one.id in problem for problem in problems)
     assert any("my own line" in problem for problem in problems)
+
+
+def test_a_copy_is_removed_only_when_all_of_it_stands_in_the_file(kept: Decisions) -> None:
+    decide(kept, "one")
+    base = page(kept).read_bytes()
+    decide(kept, "two")
+    theirs = page(kept).read_bytes()
+    write(kept, base)
+    decide(kept, "three")
+    copy = page(kept).with_name("Decisions.sync-conflict-20261129-174205-ABCDEFG.md")
+    other = page(kept).with_name("Decisions (conflicted copy 2026-11-29).md")
+    copy.write_bytes(theirs)
+    other.write_bytes(b"a thought of mine\n" + base)
+    before = page(kept).read_bytes()
+    assert fold_decisions(kept.desk.root, is_copy, dry_run=True).added == 1
+    assert (page(kept).read_bytes(), copy.exists()) == (before, True)
+    done = fold_decisions(kept.desk.root, is_copy)
+    assert (done.copies, done.added) == ((copy,), 1)
+    assert (copy.exists(), other.exists()) == (False, True)
+    assert "a thought of mine" in done.problems[0]
+    assert {each.what for each in kept.book().standing()} == {"one", "two", "three"}
+    assert page(kept).read_bytes().startswith(before)
 
 
 @settings(max_examples=15, deadline=None)

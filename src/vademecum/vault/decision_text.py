@@ -216,8 +216,9 @@ def _time(text: str) -> int | None:
         return None
 
 
-def merged(text: str, other: str) -> tuple[str, list[str]]:
-    """`text` with the decisions of `other` (a sync tool's copy of the file) that it has not, and what stays undecided.
+def merged(text: str, other: str) -> tuple[str, int, list[str]]:
+    """`text` with the decisions of `other` (a sync tool's copy of the file) that it has not, their number, and what
+    stays undecided.
 
     Bytes of `text` stay. A block of `other` whose id is there with other words is named, and so is text of a person's
     that only `other` has; both are for somebody to look at, so the copy has to be kept then.
@@ -241,4 +242,4 @@ def merged(text: str, other: str) -> tuple[str, list[str]]:
     left = [line for line in rest.splitlines() if line.strip() and line.strip() not in own]
     if left:
         problems.append(f"{FILE}: the copy has text that is no decision: {left[0].strip()[:80]}")
-    return text, problems
+    return text, len(new), problems

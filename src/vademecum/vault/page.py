@@ -64,9 +64,7 @@ class Desk:
 
     def page(self, *parts: str, lock: str = "") -> Page:
         """The page at `parts` below the vault's folder; `lock` is the name under which it is locked, by itself."""
-        return Page(
-            self.root.joinpath(*parts), self.root / _LOCKS / f"{lock or '-'.join(parts)}.lock", self.lock_seconds
-        )
+        return page_at(self.root, *parts, lock=lock, lock_seconds=self.lock_seconds)
 
     def author(self, by: By) -> str:
         """Whose name stands at what is written: the agent's, or the user's who typed it."""
@@ -158,6 +156,11 @@ class Page:
                 continue
             return result
         raise AssertionError("unreachable")
+
+
+def page_at(root: Path, *parts: str, lock: str = "", lock_seconds: float = LOCK_SECONDS) -> Page:
+    """The page at `parts` below the vault's folder `root`; see `Desk.page`."""
+    return Page(root.joinpath(*parts), root / _LOCKS / f"{lock or '-'.join(parts)}.lock", lock_seconds)
 
 
 def tidy(text: str) -> str:
