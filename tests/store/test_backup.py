@@ -75,24 +75,6 @@ def test_keys_are_left_out_unless_asked_for_and_stay_through_a_restore(full: Hom
     assert full.env.read_text() == "OPENAI_API_KEY=secret\n"
 
 
-def test_what_agents_sign_with_is_left_out_unless_asked_for_and_stays_through_a_restore(
-    full: Home, tmp_path: Path
-) -> None:
-    full.keys.mkdir(mode=0o700)
-    (full.keys / "lyra.key").write_text("11" * 32)
-    (full.keys / "pinned.json").write_text("{}")
-    report, whole = backup(full, CONFIG), backup(full, CONFIG, tmp_path / "whole.zip", include_env=True)
-
-    with zipfile.ZipFile(report.path) as archive:
-        assert [name for name in archive.namelist() if "/keys/" in name] == ["home/keys/pinned.json"]
-    assert any("keys/" in left for left in report.left_out)
-    restore(full, report.path)
-    assert (full.keys / "lyra.key").read_text() == "11" * 32
-    elsewhere = Home(tmp_path / "elsewhere")
-    restore(elsewhere, whole.path)
-    assert (elsewhere.keys / "lyra.key").read_text() == "11" * 32
-
-
 def test_a_restore_keeps_what_it_replaces_and_the_backups(full: Home) -> None:
     report = backup(full, CONFIG)
     memory = full.agents / "default" / "memories" / "MEMORY.md"

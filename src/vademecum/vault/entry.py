@@ -21,7 +21,6 @@ from vademecum.clock import iso, parse_iso
 from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
 from vademecum.model import Origin
-from vademecum.search.prepare import well_formed
 from vademecum.vault.obsidian import plain, quiet
 from vademecum.vault.paths import month_of, month_start
 
@@ -125,12 +124,19 @@ def make(
     return made
 
 
+def _storable(text: str) -> str:
+    """`text` as it can be stored as UTF-8: a lone surrogate becomes U+FFFD."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def _one_line(text: str) -> str:
-    return _BREAKS.sub(" ", well_formed(text).replace("\r", " ").replace("\n", " ")).strip()
+    return _BREAKS.sub(" ", _storable(text).replace("\r", " ").replace("\n", " ")).strip()
 
 
 def _lines(text: str) -> str:
-    text = well_formed(text).replace("\r\n", "\n").replace("\r", "\n")
+    text = _storable(text).replace("\r\n", "\n").replace("\r", "\n")
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
 
 

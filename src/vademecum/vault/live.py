@@ -22,7 +22,6 @@ from vademecum.store import Database
 from vademecum.store import vault_index as index
 from vademecum.store.vault_index import EntryRow
 from vademecum.vault.entry import ULID, Entry, Logged, blocks, decoded, encoded, make
-from vademecum.vault.indexing import Indexer, ledger_files
 from vademecum.vault.keys import Keys
 from vademecum.vault.ledger import Head, read_head
 from vademecum.vault.paths import MONTH, VaultPaths, month_start
@@ -31,6 +30,7 @@ from vademecum.vault.writer import Writer, prepare
 if TYPE_CHECKING:
     from vademecum.gate.door import Gate
     from vademecum.vault.attest import Attestor
+    from vademecum.vault.indexing import Indexer
     from vademecum.vault.merge import Merged
     from vademecum.vault.verify import Report
 
@@ -214,6 +214,8 @@ class LiveLog:
 
     def unknown_keys(self) -> list[Head]:
         """The ledgers' keys that are not pinned: each is a second one for a name, which the pinned did not announce."""
+        from vademecum.vault.indexing import ledger_files
+
         heads = (read_head(read_bytes(path) or b"") for path in ledger_files(self.paths))
         return [head for head in heads if head and not self.keys.pinned(head.agent, head.id)]
 
@@ -245,6 +247,8 @@ class LiveLog:
 
     @cached_property
     def _indexer(self) -> Indexer:
+        from vademecum.vault.indexing import Indexer  # a command that appends does without
+
         return Indexer(self._db(), self.paths, self.keys, self.writer)
 
     @cached_property

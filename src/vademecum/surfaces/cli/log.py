@@ -40,9 +40,7 @@ def add(app: App, type_: str, summary: str, *, channel: str, ref: str | None, bo
     vademecum log add deploy "The API is out, version 4.2." --channel telegram
     vademecum --agent ella log add handoff "Lyra takes over the import." --body - < notes.md
     """
-    from vademecum.surfaces.cli.memory import read_stdin
-
-    body = read_stdin() if body == "-" else body
+    body = _given(body)
     when = None if at is None else _time(at)
     report_logged(
         app,
@@ -57,9 +55,7 @@ def add(app: App, type_: str, summary: str, *, channel: str, ref: str | None, bo
 @click.pass_obj
 def amend(app: App, id_: str, summary: str, body: str) -> None:
     """Append an entry that corrects or completes another one, which stays as it is."""
-    from vademecum.surfaces.cli.memory import read_stdin
-
-    body = read_stdin() if body == "-" else body
+    body = _given(body)
     report_logged(app, app.vm.live.amend(id_, summary, body=body, origin=app.origin))
 
 
@@ -163,6 +159,14 @@ def _counts(report: Report) -> str:
     parts = [f"{report.signed:,} signed", f"{report.by_hand:,} by hand"]
     parts += [f"{report.unproved:,} not to be proved here"] if report.unproved else []
     return ", ".join([*parts, *([f"{report.erased:,} erased for good"] if report.erased else [])])
+
+
+def _given(text: str) -> str:
+    if text != "-":
+        return text
+    from vademecum.surfaces.cli.memory import read_stdin
+
+    return read_stdin()
 
 
 def _time(text: str) -> int:
