@@ -90,7 +90,7 @@ class Keys:
 
     def signer(self, agent: str) -> Signer:
         """The key of an agent of this home, made and pinned when there is none. Raises StorageError, LockedError."""
-        path = self._path(agent)
+        path = self.path(agent)
         mark = _mark(path)
         known = self._signers.get(agent)
         if known is not None and mark is not None and known[0] == mark:
@@ -110,7 +110,7 @@ class Keys:
 
     def has(self, agent: str) -> bool:
         """Whether the private key of that agent lies here."""
-        return self._path(agent).is_file()
+        return self.path(agent).is_file()
 
     def successor(self, agent: str) -> Signer:
         """The key that is to take the place of the agent's, made when there is none. It signs nothing before `settle`.
@@ -134,7 +134,7 @@ class Keys:
             now = self.signer(agent)
             return now if now.public == public else None
         self.pin(agent, public, "announced")
-        waiting.replace(self._path(agent))
+        waiting.replace(self.path(agent))
         return self.signer(agent)
 
     def pins(self) -> dict[str, tuple[Pin, ...]]:
@@ -165,11 +165,12 @@ class Keys:
         """The pin of that agent's key with that id, None when there is none."""
         return next((pin for pin in self.pins().get(agent, ()) if pin.id == key), None)
 
-    def _path(self, agent: str) -> Path:
+    def path(self, agent: str) -> Path:
+        """Where the private key of that agent lies, or would."""
         return self._folder / f"{folder_name(agent, any_case=True)}.key"
 
     def _waiting(self, agent: str) -> Path:
-        path = self._path(agent)
+        path = self.path(agent)
         return path.with_name(path.name + ".next")
 
     def _make_folder(self) -> None:

@@ -42,7 +42,10 @@ def init(app: App, if_missing: bool, adopt: Path | None) -> None:
     agent = app.vm.folder
     if app.vm.made:
         made.append(str(agent.root))
-    _ = app.vm.db  # the database is part of a home that is ready
+    _ = app.vm.db  # the database is part of a home that is ready, and so is what the agent signs with
+    if not app.vm.live.keys.has(agent.name):
+        app.vm.live.keys.signer(agent.name)
+        made.append(str(app.vm.live.keys.path(agent.name)))
     data = {"success": True, "home": str(home.root), "agent": agent.name, "folder": str(agent.root), "made": made}
     style = app.style
     if not made and folder is None:
