@@ -125,12 +125,22 @@ class _Merging:
         by_target: dict[Path, list[Path]] = {}
         for path in ledger_files(self._paths):
             head = read_head(_without_marks(read_bytes(path) or b""))
-            if head is not None:
+            if head is None:
+                self._empty(path)
+            else:
                 target = self._paths.ledger(head.agent, head.id)
                 if path == target or is_copy(path.stem, target.stem):
                     by_target.setdefault(target, []).append(path)
         for target, sources in by_target.items():
             self._ledger(target, sorted(sources, key=lambda path: path != target))
+
+    def _empty(self, path: Path) -> None:
+        """A copy in which nothing stands goes."""
+        whole = (other.stem for other in ledger_files(self._paths))
+        if not (read_bytes(path) or b"").strip() and any(is_copy(path.stem, own) for own in whole):
+            self._copies.append(self._paths.relative(path))
+            if not self._dry:
+                path.unlink()
 
     def _ledger(self, target: Path, sources: Sequence[Path]) -> None:
         data = [read_bytes(path) or b"" for path in sources]
