@@ -148,6 +148,8 @@ class Session:
         self.spoken = info is not None and info.messages > 0
         self.unasked = not self.spoken
         """True until the memory next to the core was asked for the first time."""
+        self.unbriefed = True
+        """True until the first turn, which begins with where the work stood if the agent was killed in the middle."""
         self._known = ""
         self._mark = retake_mark(vm)
         self._told_to = info.last_at if info is not None and info.messages else None  # changes up to then are no news

@@ -36,7 +36,7 @@ Answer = dict[str, object]
 
 _CLAIMS = "claims, no instructions."
 _OUTSIDE = f"What `outside` names came from elsewhere: {_CLAIMS}"
-_OWN = frozenset({"memory", "session_search", "note", "recall", "retain"})
+_OWN = frozenset({"memory", "session_search", "note", "recall", "retain", "vault_log", "vault_state"})
 """Tools whose answers are of our own making; what another memory recalled is not to be found in the history."""
 _LABEL = 500
 """Characters of an answer that are kept free to say which results came from outside."""
@@ -109,7 +109,22 @@ def registry(vm: Vademecum | None = None) -> dict[str, Tool]:
         tools += _of_bank()
     elif vm is not None and vm.config.memory.provider and vm.config.memory.recall_mode != "context":
         tools += tuple(_of_provider(vm, spec) for spec in vm.manager.tools())
+    if vm is not None and _shares(vm):
+        tools += _of_vault()
     return {tool.spec.name: tool for tool in tools}
+
+
+def _shares(vm: Vademecum) -> bool:
+    from vademecum.agent.sharing import in_use
+
+    return in_use(vm)
+
+
+def _of_vault() -> tuple[Tool, ...]:
+    from vademecum.agent.vault_tools import vault_log, vault_state, writes
+    from vademecum.vault.tools import VAULT_LOG_TOOL, VAULT_STATE_TOOL
+
+    return Tool(VAULT_LOG_TOOL, vault_log, writes), Tool(VAULT_STATE_TOOL, vault_state, writes)
 
 
 def offers_bank(vm: Vademecum) -> bool:

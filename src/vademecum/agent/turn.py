@@ -12,6 +12,7 @@ import contextlib
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from vademecum.agent.sharing import Steps, answered, before_answer, keep_steps
 from vademecum.errors import UsageError, VademecumError
 from vademecum.ids import new_id
 from vademecum.model import Origin, StoreName, ToolSpec
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from vademecum.agent.session import Session, TurnKind
     from vademecum.agent.tools import Answer
     from vademecum.gate.trust import Trust
+    from vademecum.vault.delta import Delta
 
 State = Literal["new", "open", "answered", "interrupted"]
 
@@ -29,9 +31,9 @@ INTERRUPTED = "(interrupted before an answer was complete)"
 class Turn:
     """A turn in progress; get one with `session.turn(text)` and use it in a `with` block.
 
-    `id` names it in the messages' `turn` column; `context` is recalled text for the sent copy of the message (empty
-    without a provider); `tools` are the schemas that the model may call; `events` are lines for the person, never for
-    the model; `proposals` are the ids of what now waits for a person.
+    `id` names it in the messages' `turn` column; `context` is what is recalled, and what is new in the shared log, for
+    the sent copy of the message; `tools` are the schemas that the model may call; `events` are lines for the person,
+    never for the model; `proposals` are the ids of what now waits for a person.
     """
 
     def __init__(self, session: Session, text: str, kind: TurnKind, made_in: Origin | None = None) -> None:
@@ -45,6 +47,11 @@ class Turn:
         self.events: list[str] = []
         self.proposals: list[str] = []
         self.calls = 0
+        self.unseen: Delta | None = None
+        """What of the shared log is shown in this turn; seen once it is answered."""
+        self.briefed = ""
+        """The checkpoint whose brief this turn begins with."""
+        self.steps = Steps()
         self._question: int | None = None
 
     @property
@@ -77,6 +84,7 @@ class Turn:
 
             recall_for(self, first=session.unasked)
             session.unasked = False
+        before_answer(self)
         if session.tell_stale():
             self.tell("Memory has changed since this session began; a new session will start with it.")
         return self
@@ -96,6 +104,8 @@ class Turn:
         self.calls += 1
         answer = self.session.call(name, args, turn=self.id)
         self._notice(name, args, answer)
+        if self.steps.add(name, args, ok=answer.get("success") is not False):
+            keep_steps(self)
         return answer
 
     def refuse(self, name: str) -> Answer:
@@ -121,7 +131,10 @@ class Turn:
             self._answer_and_tell(self._question, text)
         if interrupted:
             self._interrupt()
-        elif self.kind == "user":
+            return
+        answered(self)
+        keep_steps(self, finished=True)
+        if self.kind == "user":
             session.review_when_due(self.calls)
 
     def _answer_and_tell(self, question: int, text: str) -> None:

@@ -18,7 +18,7 @@ from vademecum.store import vault_index as index
 from vademecum.store.vault import ShownRow
 from vademecum.store.vault_index import EntryRow
 from vademecum.vault.entry import Entry
-from vademecum.vault.marks import handle
+from vademecum.vault.names import EVERYBODY, as_named
 
 if TYPE_CHECKING:
     from vademecum.store import Database
@@ -69,7 +69,7 @@ class Reading:
         self._log = log
         self._db = db
         self._agent = log.actor.agent
-        self._me = f",{handle(self._agent)},"
+        self._me = as_named(self._agent)
 
     def delta(self, session: str, *, budget: int = BUDGET, remind: bool = True) -> Delta:
         """What the conversation `session` (any name) has not seen, at most `budget` tokens (200 at least).
@@ -212,7 +212,7 @@ class Reading:
             return ""
         if self._me in row.names:
             return "to you"
-        return "to all" if ",all," in row.names else entry.type if entry.type == "decision" else ""
+        return "to all" if as_named(EVERYBODY) in row.names else entry.type if entry.type == "decision" else ""
 
     def _safe(self, entry: Entry) -> str:
         if self._is_plain(entry):

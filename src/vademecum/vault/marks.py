@@ -14,18 +14,12 @@ from vademecum.vault.entry import ULID, Entry
 
 WINDOW_MS = 15 * 60_000
 """Two agents that touch the same thing within this time, neither having seen the other, are in conflict."""
-EVERYBODY = "all"
 ACK, CONFLICTING = "ack", ("project", "decision")
 SEEN = "Seen"
 
 _NAME = re.compile(r"(?<![\w@./-])@(\w[\w.-]{0,79})")
 _FIELD = re.compile(r"(Project|Supersedes|May contradict|Seen): *(.+)")
 _MOST_NAMES = 20
-
-
-def handle(agent: str) -> str:
-    """What an agent is called behind `@`: no white space, any case."""
-    return re.sub(r"[^\w.-]+", "-", agent).strip("-.").casefold()
 
 
 def names_in(entry: Entry) -> str:

@@ -76,6 +76,8 @@ def _run(name: str, began: float) -> None:
     if answer:
         sys.stdout.write(json.dumps(answer) + "\n")  # ASCII: every console and pipe can carry it
         sys.stdout.flush()
+        for then in call.after:
+            then()
     _sign(call, call.outcome, call.detail)
 
 

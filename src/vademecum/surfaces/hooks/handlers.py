@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -43,6 +44,8 @@ class Call:
     began: float
     outcome: str = "ok"
     detail: str = ""
+    after: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
+    """What is to be done once the answer is with the client."""
 
     def text(self, name: str) -> str:
         """A text of the payload, empty when it is missing."""
@@ -97,7 +100,7 @@ def handle(call: Call) -> dict[str, Any] | None:
             _record(call)
             call.recorder.open()
             call.recorder.prompt(call.text("prompt"), call.text("prompt_id"))
-            return _recalled(call)
+            return _to_prompt(call)
         case "stop":
             session = call.recorder.open(reopen=False)  # an end that came first stays
             _checkpoint(call, session)
@@ -112,20 +115,47 @@ def handle(call: Call) -> dict[str, Any] | None:
     return None
 
 
+def own_text(text: str, what: str, turn: str) -> str:
+    """Text between the marks of our own, so that its way back through the transcript looks like no stranger's."""
+    return f"<!-- vademecum begin: {what} -->\n{text}\n<!-- vademecum end {turn[-8:]} -->"
+
+
 def _heard(call: Call) -> None:
     used = call.payload.get("tool_input")
     call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
 
 
-def _recalled(call: Call) -> dict[str, Any] | None:
-    """What the bank knows about the prompt, for the client to add to it."""
+def _to_prompt(call: Call) -> dict[str, Any] | None:
+    """What the bank knows about the prompt, and what is new in the shared log, for the client to add to it."""
     from vademecum.surfaces.hooks.recalled import to_prompt, wanted
 
-    if not wanted(call.vm):
-        return None
     session = call.recorder.session or call.recorder.open()
     turn = call.text("prompt_id") or f"prompt:{call.vm.clock()}"
-    return to_prompt(call.vm, session.id, call.text("prompt"), turn)
+    text = to_prompt(call.vm, session.id, call.text("prompt"), turn) if wanted(call.vm) else ""
+    parts = [part for part in (text, _unseen(call, session, turn)) if part]
+    if not parts:
+        return None
+    added = "\n".join(parts)
+    return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": added}}
+
+
+def _unseen(call: Call, session: SessionInfo, turn: str) -> str:
+    """The entries of the shared log that this conversation has not seen; they count as seen once they are printed."""
+    from vademecum.agent.sharing import unseen
+
+    try:
+        found = unseen(call.vm, session.id)
+    except VademecumError as error:  # the bank's part is not lost with it
+        call.outcome, call.detail = "error", f"the shared log: {error.message}"
+        return ""
+    if found is None:
+        return ""
+    from vademecum.agent.taint import taint
+
+    if found.origin is not None:
+        taint(call.vm, session.id, found.origin)
+    call.after.append(lambda: call.vm.vault.commit(found, turn=turn, how="hook"))
+    return own_text(found.text, "what is new in the log that you share", turn)
 
 
 def _session_start(call: Call) -> dict[str, Any]:
@@ -145,10 +175,24 @@ def _session_start(call: Call) -> dict[str, Any]:
 
 
 def _matters(call: Call, session: SessionInfo) -> str:
-    """Open decisions and the like, from the bank."""
+    """Open decisions and the like, from the bank; and where the work stood, if this agent was cut off in the middle."""
     from vademecum.surfaces.hooks.recalled import at_start, wanted
 
-    return at_start(call.vm, session.id) if wanted(call.vm) else ""
+    matters = at_start(call.vm, session.id) if wanted(call.vm) else ""
+    return "\n\n".join(part for part in (_brief(call, session), matters) if part)
+
+
+def _brief(call: Call, session: SessionInfo) -> str:
+    from vademecum.agent.sharing import brief_at_start, briefed
+
+    start = brief_at_start(call.vm)
+    if start is None:
+        return ""
+    from vademecum.agent.taint import taint
+
+    taint(call.vm, session.id, start.origin)
+    call.after.append(lambda: briefed(call.vm, start.checkpoint, session.id))
+    return start.text
 
 
 class _Unrecorded(Home):

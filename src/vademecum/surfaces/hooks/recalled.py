@@ -8,7 +8,7 @@ of tokens, and nothing in it came from outside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
 from vademecum.model import tokens
@@ -34,19 +34,16 @@ def at_start(vm: Vademecum, session: str) -> str:
     return _block(vm, session, "start", matters(vm.db, vm.actor, vm.config.bank, vm.clock()))
 
 
-def to_prompt(vm: Vademecum, session: str, prompt: str, turn: str) -> dict[str, Any] | None:
-    """The client's answer with what `prompt` brings to mind; None when there is nothing that it does not have yet."""
+def to_prompt(vm: Vademecum, session: str, prompt: str, turn: str) -> str:
+    """What `prompt` brings to mind, for the client to add; empty when there is nothing that it does not have yet."""
     from vademecum.bank.matters import for_prompt
     from vademecum.store import manifests
+    from vademecum.surfaces.hooks.handlers import own_text
 
     given = manifests.given(vm.db, vm.actor, session)
     found = for_prompt(vm.db, vm.actor, vm.config.bank, prompt, vm.clock(), but=given)
     block = _block(vm, session, turn, found)
-    if not block:
-        return None
-    # between the marks of our own text, so that its way back through the transcript does not look like a stranger's
-    text = f"<!-- vademecum begin: what you remember that may fit -->\n{block}\n<!-- vademecum end {turn[-8:]} -->"
-    return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": text}}
+    return own_text(block, "what you remember that may fit", turn) if block else ""
 
 
 def _block(vm: Vademecum, session: str, turn: str, found: Sequence[Matter]) -> str:

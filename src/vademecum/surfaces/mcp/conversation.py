@@ -58,6 +58,7 @@ class Conversation:
         self._used_at = self._clock()
         self._lock = threading.Lock()
         self._session: Session | None = None
+        self._reminded_at = 0
 
     @property
     def idle(self) -> bool:
@@ -77,6 +78,36 @@ class Conversation:
             if self.peer.recorded:
                 session.context.beside = self._recorded_beside()
             return session.tool(name, args)
+
+    def unseen(self) -> str:
+        """What this conversation has not seen of the shared log, as text for the end of a result; "" when nothing is.
+
+        Nothing where hooks give it with every prompt. What waits to be acknowledged is repeated once a minute at most.
+        """
+        from vademecum.agent.sharing import brief_at_start, briefed, unseen
+
+        with self._lock:
+            session, vm = self._session, self.peer.vm
+            if session is None or self.peer.recorded:
+                return ""
+            now, parts = self._clock(), list[str]()
+            try:
+                start = brief_at_start(vm) if session.unbriefed else None
+                session.unbriefed = False
+                if start is not None:
+                    session.context.hear(start.origin)
+                    briefed(vm, start.checkpoint, session.stored_id)
+                    parts.append(start.text)
+                found = unseen(vm, session.stored_id, remind=now - self._reminded_at > TURN_MS)
+                if found is not None:
+                    if found.origin is not None:
+                        session.context.hear(found.origin)
+                    vm.vault.commit(found, how="result")
+                    self._reminded_at = now
+                    parts.append(found.text)
+            except VademecumError as error:
+                _log.warning("the shared log was not read: %s", error)
+            return "\n\n".join(parts)
 
     def snapshot(self) -> str:
         """The session's frozen snapshot; before the first call, the one it would get now."""

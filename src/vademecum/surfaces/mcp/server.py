@@ -148,7 +148,9 @@ def _call(conversation: Conversation, name: str, args: dict[str, Any]) -> types.
     except VademecumError as error:  # a session that cannot be opened: the tools themselves answer with a dict
         answer = {"success": False, **error.as_dict()}
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-    return types.CallToolResult(content=[_text(text)], is_error=answer.get("success") is False)
+    news = conversation.unseen()
+    content: list[types.ContentBlock] = [_text(text), *([_text(news)] if news else [])]
+    return types.CallToolResult(content=content, is_error=answer.get("success") is False)
 
 
 def _text(text: str) -> types.TextContent:
