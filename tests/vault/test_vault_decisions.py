@@ -282,7 +282,7 @@ def git(folder: Path, *args: str) -> None:
 
 def test_two_clones_that_decide_at_once_merge_without_a_loss(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    first = Decisions(desk_of(opened(one, "lyra")))
+    first = Decisions(desk_of(opened(one, "lyra")), contradicts=may_contradict)
     decide(first, "shared", why="both know it")
     vault = one / "vault"
     (vault / ".gitattributes").write_text("*.md merge=union\n")
@@ -290,19 +290,33 @@ def test_two_clones_that_decide_at_once_merge_without_a_loss(tmp_path: Path) -> 
     git(vault, "add", "Decisions.md", ".gitattributes")
     git(vault, "commit", "-qm", "one")
     subprocess.run(["git", "clone", "-q", str(vault), str(two / "vault")], check=True, capture_output=True)
-    second = Decisions(desk_of(opened(two, "ella")))
+    second = Decisions(desk_of(opened(two, "ella")), contradicts=may_contradict)
+    old = [decide(first, f"old {n}").decision.id for n in range(2)]
+    decide(first, "Deploys happen on Tuesdays")
+    git(vault, "commit", "-qam", "old")
+    git(two / "vault", "pull", "-q")
+    reason = "the same reason\n\nin several lines\nthat both give\nword by word\nand more"
     for n in range(3):
-        decide(first, f"lyra {n}", why="the same reason\n\nin several lines\nthat both give\nword by word\nand more")
-        decide(second, f"ella {n}", why="the same reason\n\nin several lines\nthat both give\nword by word\nand more")
+        more = {"why": reason, "alternatives": "the\nsame\nalternatives", "project": "nexus"}
+        for kept, name in ((first, "lyra"), (second, "ella")):
+            decide(kept, f"{name} {n}", *(old if n == 1 else ()), **more)
+            decide(kept, f"both {n}", **more)
+        decide(first, "Deploys happen on Fridays", **more)
+        decide(second, "Deploys happen on Fridays", **more)
     git(vault, "commit", "-qam", "a")
     git(two / "vault", "commit", "-qam", "b")
     git(two / "vault", "pull", "-q", "--no-rebase", "--no-edit")
     book = second.book()
-    assert {one.what for one in book.standing()} == {
-        "shared",
-        *(f"{name} {n}" for name in ("lyra", "ella") for n in range(3)),
-    }
-    assert book.problems == ()
+    both = [*(f"both {n}" for n in range(3)), "Deploys happen on Fridays"]
+    mine = [f"{name} {n}" for name in ("lyra", "ella") for n in range(3)]
+    whats = ["shared", "old 0", "old 1", "Deploys happen on Tuesdays", *both, *both, *mine]
+    assert sorted(one.what for one in book.decisions) == sorted(whats)
+    assert len(book.problems) == 2  # both took the place of the two old ones
+    for one in book.decisions:
+        if one.what in (*both, *mine):
+            assert (one.why, one.alternatives, one.project) == (reason, "the\nsame\nalternatives", "nexus")
+    assert {one.by for one in book.decisions if one.what.startswith("ella")} == {"ella"}
+    assert all(book.find(one).superseded_by for one in old)
 
 
 def test_a_copy_that_a_sync_tool_made_is_folded_in_and_what_differs_is_named(kept: Decisions) -> None:

@@ -2,7 +2,9 @@
 
 Idea: a section a person can read and link to; the id below the list is an Obsidian block id. A section that somebody
 typed, with nothing but a heading, is a decision too. Invariant: `parse` never fails and changes nothing; what is code
-or a comment on the page is no decision; a block that `render` made is read back as it was.
+or a comment on the page is no decision; a block that `render` made is read back as it was. No more than three lines of
+a block that could stand in another one follow each other: git's line-wise merge leaves runs of four as common to both
+sides, and would take the blocks apart.
 """
 
 from __future__ import annotations
@@ -14,11 +16,26 @@ from dataclasses import dataclass, replace
 from vademecum.clock import iso, parse_iso
 from vademecum.model import Origin
 from vademecum.store.erasure import MARK
-from vademecum.vault.obsidian import BLOCK_ID, Line, field, label_of, lines, link, links, plain, quiet, unfield
+from vademecum.vault.obsidian import (
+    BLOCK_ID,
+    Line,
+    field,
+    from_one_line,
+    in_one_line,
+    label_of,
+    lines,
+    link,
+    links,
+    plain,
+    quiet,
+    unfield,
+)
 
 FILE = "Decisions.md"
 TITLE = "Decisions"
 TYPED = Origin.file()
+_LINKED = ("Project", "Supersedes", "May contradict")
+_MARK = re.compile(r" %% [0-9A-Z]{26} %%[ \t]*$")
 _ULID = re.compile(r"\^([0-7][0-9A-HJKMNP-TV-Z]{25})[ \t]*$")
 _HEADING = re.compile(r"## +(.*?)(?: +#+)?[ \t]*$")
 _A_HEADING = re.compile(r"##? +")
@@ -76,19 +93,20 @@ def render(decision: Decision, prefix: str, what_of: Mapping[str, str], project:
     hidden = " ".join(part for part in (session, origin) if part)
     told = [iso(decision.time or 0), *(field(part) for part in (decision.by, decision.channel) if part)]
     rows = [("Decided", f"{' · '.join(told)}{f' %% {hidden} %%' if hidden else ''}")]
-    rows += [("Why", quiet(decision.why)), ("Alternatives", quiet(decision.alternatives))]
+    rows += [("Why", in_one_line(decision.why)), ("Alternatives", in_one_line(decision.alternatives))]
     linked = project and not re.search(r"[\[\]|]", decision.project)
     rows += [("Project", link(prefix + project, decision.project) if linked else quiet(decision.project))]
     for name, ids in (("Supersedes", decision.supersedes), ("May contradict", decision.contradicts)):
         linked = (link(prefix + Decision(id_, "").target, what_of.get(id_, "")) for id_ in ids)
         rows.append((name, ", ".join(linked)))
-    fields = "".join(f"- {name}: {_indented(value)}\n" for name, value in rows if value)
+    mark = f" %% {decision.id} %%"
+    fields = ""
+    for name, value in rows:
+        if value:
+            own = name in _LINKED and mark
+            fields += f"- {name}: {value}{own or ''}\n"
+            mark = "" if own else mark
     return f"## {quiet(' '.join(decision.what.split()))}\n\n{fields}\n^{decision.id}\n"
-
-
-def _indented(value: str) -> str:
-    first, *rest = value.split("\n")
-    return "\n".join([first, *(f"  {line}" if line else "" for line in rest)])
 
 
 def parse(text: str) -> tuple[list[Decision], list[str]]:
@@ -145,7 +163,9 @@ def _decision(begin: Line, body: Sequence[Line], end: int) -> Decision:
         else:
             current = ""
             rest += [] if line.hidden else [line.text]
-    told = {name: plain(value.strip("\n")) for name, value in fields.items() if name != "Decided"}
+    told = {
+        name: _MARK.sub("", from_one_line(value.strip("\n"))) for name, value in fields.items() if name != "Decided"
+    }
     decided = fields.get("Decided", "").strip()
     if not id_ or not decided:
         return _typed(what, rest, told, decided, begin, end)

@@ -21,7 +21,7 @@ from vademecum.store.erasure import MARK
 from vademecum.vault import checkpoints, projects
 from vademecum.vault.decision_text import FILE, Decision, parse, render
 from vademecum.vault.decisions import TARGET, seen_from
-from vademecum.vault.obsidian import link_prefix, quiet
+from vademecum.vault.obsidian import in_one_line, link_prefix, quiet
 from vademecum.vault.page import TIER, By, Desk, Page, eol_of, state_of
 
 _WRITES = "('accepted', 'approved', 'undone')"
@@ -197,7 +197,7 @@ def _line_without(line: str, lines: set[str]) -> str:
 
 def _cut(block: str, texts: Sequence[str]) -> str:
     for text in texts:
-        for form in (text, quiet(text)):
+        for form in (text, quiet(text), in_one_line(text)):
             for indented in (form, form.replace("\n", "\n  ")):
                 block = block.replace(indented, MARK).replace(indented.replace("\n", "\r\n"), MARK)
     return block

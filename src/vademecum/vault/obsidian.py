@@ -23,7 +23,7 @@ _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _COMMENT = re.compile(r"(?:(?<=%)|%)(\\*)%")
 _IMAGE = re.compile(r"!(\\*)(?=\[)")
 _BLOCK = re.compile(r"(^|(?<=\s))(\\*)(?=\^[A-Za-z0-9-]+[ \t]*$)", re.MULTILINE)
-_TAGS = r"(?=/?(?:audio|embed|form|iframe|img|input|link|meta|object|script|source|style|svg|video)\b)"
+_TAGS = r"(?=/?(?:audio|br|embed|form|iframe|img|input|link|meta|object|script|source|style|svg|video)\b)"
 _LOADS = re.compile(rf"<(\\*){_TAGS}", re.I)
 _LOADS_NOT = re.compile(rf"<\\(\\*){_TAGS}", re.I)
 _SEPARATORS = re.compile(r"[%·\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -51,6 +51,16 @@ def plain(text: str) -> str:
     if "[" in text:
         text = re.sub(r"!\\(\\*)(?=\[)", r"!\1", text)
     return _LOADS_NOT.sub(r"<\1", text) if "<" in text else text
+
+
+def in_one_line(text: str) -> str:
+    """A quiet text on one line, its line ends as `<br>`: git's line-wise merge cannot mix two such texts."""
+    return quiet(text).replace("\n", "<br>")
+
+
+def from_one_line(line: str) -> str:
+    """What `in_one_line` was given."""
+    return plain(line.replace("<br>", "\n"))
 
 
 def field(text: str) -> str:
