@@ -109,6 +109,7 @@ MAKERS = frozenset(
         "import claude-code",
         "import hermes",
         "init",
+        "log ack",
         "log add",
         "mcp",
         "memory add",

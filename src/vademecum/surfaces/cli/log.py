@@ -6,11 +6,13 @@ entry; `verify` changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.log_unseen import ack, delta, unacknowledged
 from vademecum.surfaces.cli.output import clock_time, moment, plural, printable
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ def log() -> None:
     """The live log of the vault: who did what and when, for all agents that share it."""
 
 
+for one in (delta, ack, unacknowledged):
+    log.add_command(one)
+
+
 @log.command()
 @click.argument("type_", metavar="TYPE")
 @click.argument("summary")
@@ -32,8 +38,19 @@ def log() -> None:
 @click.option("--ref", metavar="ID", help="The entry that this one is about, or an address.")
 @click.option("--body", default="", help="More than one line; `-` is read from standard input.")
 @click.option("--at", metavar="TIME", help="When it happened [now].")
+@click.option("--session", metavar="ID", help="The conversation in which it happened; there it is no news.")
 @click.pass_obj
-def add(app: App, type_: str, summary: str, *, channel: str, ref: str | None, body: str, at: str | None) -> None:
+def add(
+    app: App,
+    type_: str,
+    summary: str,
+    *,
+    channel: str,
+    ref: str | None,
+    body: str,
+    at: str | None,
+    session: str | None,
+) -> None:
     """Append an entry: what kind of thing happened (deploy, handoff, note, ...), and what, in one line.
 
     \b
@@ -44,7 +61,9 @@ def add(app: App, type_: str, summary: str, *, channel: str, ref: str | None, bo
     when = None if at is None else _time(at)
     report_logged(
         app,
-        app.vm.live.append(type_, summary, channel=channel, ref=ref, body=body, at=when, origin=app.origin),
+        app.vm.vault.log(
+            type_, summary, channel=channel, ref=ref, body=body, at=when, origin=app.origin, session=session
+        ),
     )
 
 
@@ -56,7 +75,7 @@ def add(app: App, type_: str, summary: str, *, channel: str, ref: str | None, bo
 def amend(app: App, id_: str, summary: str, body: str) -> None:
     """Append an entry that corrects or completes another one, which stays as it is."""
     body = _given(body)
-    report_logged(app, app.vm.live.amend(id_, summary, body=body, origin=app.origin))
+    report_logged(app, app.vm.vault.amend(id_, summary, body=body, origin=app.origin))
 
 
 @log.command()
@@ -66,8 +85,10 @@ def tail(app: App, count: int) -> None:
     """Print the newest COUNT entries [20], the oldest of them first."""
     found = app.vm.live.tail(count)
     hint = "" if found else 'The log is empty. `vademecum log add note "..."` begins it.'
-    lines = [line for entry in found for line in entry_lines(app, entry)] or [app.style.dim(hint)]
-    app.emit_list([entry_json(entry) for entry in found], *lines, hint=hint)
+    acked = app.vm.vault.acked_by(found)
+    lines = [line for entry in found for line in entry_lines(app, entry, acked.get(entry.id, ()))]
+    rows = [entry_json(entry) | {"acked_by": list(acked.get(entry.id, ()))} for entry in found]
+    app.emit_list(rows, *(lines or [app.style.dim(hint)]), hint=hint)
 
 
 @log.command()
@@ -123,7 +144,7 @@ def entry_json(entry: Entry) -> dict[str, object]:
     }
 
 
-def entry_lines(app: App, entry: Entry) -> list[str]:
+def entry_lines(app: App, entry: Entry, acked_by: Sequence[str] = ()) -> list[str]:
     """An entry for people: when, who, where, what kind, what; then its body."""
     style = app.style
     who = printable(entry.agent or "a person") + (f"@{printable(entry.channel)}" if entry.channel else "")
@@ -131,6 +152,7 @@ def entry_lines(app: App, entry: Entry) -> list[str]:
     head = f"{style.dim(clock_time(entry.time))}  {style.bold(who)} {style.accent(printable(entry.type))}"
     lines = [f"{head}  {printable(entry.summary)}{style.warn(mark) if entry.signed == 'bad' else style.dim(mark)}"]
     about = entry.id + (f" -> {printable(entry.ref)}" if entry.ref else "")
+    about += f", seen by {printable(', '.join(acked_by))}" if acked_by else ""
     return [*lines, *([style.indent(entry.body)] if entry.body else []), f"     {style.dim(about)}"]
 
 
