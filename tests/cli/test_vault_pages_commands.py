@@ -71,19 +71,21 @@ def test_what_cannot_be_meant_is_a_usage_error(cli: Cli, args: tuple[str, ...]) 
 
 
 def test_a_decision_that_was_changed_or_forged_in_the_file_is_told_from_a_true_one(cli: Cli) -> None:
-    decide(cli, SECRETS, "--why", "a file can be read")
+    old = str(decide(cli, "old")["id"])
+    decide(cli, SECRETS, "--why", "a file can be read", "--alternatives", "a\n\nb", "--supersedes", old)
     path = cli.home / "vault" / "Decisions.md"
     true = path.read_text()
     assert cli("decisions", "--json").json["results"][0]["signed_by"] == "default"
     assert "No signed entry" not in cli("decisions").out
-    for forged in (
-        true.replace("a file", "nothing"),
-        true.replace("system keyring", "cloud"),
-        true.replace("^01", "^02"),
-    ):
-        path.write_text(forged)
+    line = next(line for line in true.splitlines() if line.startswith("- Supersedes"))
+    for before, after in (
+        ("a file", "nothing"), ("system keyring", "cloud"), ("^01", "^02"), ("<br>", " "), (f"{line}\n", ""),
+        ("- Why: a file can be read\n", ""),
+    ):  # fmt: skip
+        assert before in true
+        path.write_text(true.replace(before, after))
         assert "No signed entry" in cli("decisions").out
-        assert cli("decisions", "--json").json["results"][0]["signed_by"] == ""
+        assert "" in [row["signed_by"] for row in cli("decisions", "--json").json["results"]]
 
 
 def test_a_problem_in_the_file_is_told_beside_the_list(cli: Cli) -> None:

@@ -79,9 +79,13 @@ def signed_by(vm: Vademecum, one: Decision) -> str:
 
     So one that was changed in the file, or written there under another's name, is told from a true one.
     """
-    said = f"Why: {one.why}" if one.why else ""
+    from vademecum.vault.decisions import told_of
+    from vademecum.vault.marks import SEEN
+
     for entry in vm.live.referring(one.target):
-        if entry.type == "decision" and entry.signed == "valid" and entry.summary == one.what and said in entry.body:
+        said = entry.body.partition("\n")[2].partition(f"\n{SEEN}: ")[0]
+        said = "" if said.startswith(f"{SEEN}: ") else said
+        if (entry.type, entry.signed, entry.summary, said) == ("decision", "valid", one.what, told_of(one)):
             return entry.agent
     return ""
 

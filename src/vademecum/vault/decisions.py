@@ -223,10 +223,7 @@ class Decisions:
 
     def _tell(self, one: Decision) -> None:
         assert self.desk.told is not None
-        lines = [link(link_prefix(self.desk.root) + one.target), f"Why: {one.why}" if one.why else ""]
-        lines += [f"Project: {one.project}" if one.project else ""]
-        lines += [f"{name}: {', '.join(ids)}" for name, ids in _named(one) if ids]
-        body = "\n".join(line for line in lines if line)
+        body = f"{link(link_prefix(self.desk.root) + one.target)}\n{told_of(one)}".rstrip()
         by = By(one.origin, one.channel, one.session)
         self.desk.told("decision", one.what, ref=one.target, body=body, by=by)
 
@@ -302,6 +299,13 @@ def _check(what: str, why: str, alternatives: str) -> None:
             f"Reasons and alternatives may have {LONGEST_TEXT:,} characters. Nothing was written.",
             "Keep the long form in a note or a page of the vault, and link to it.",
         )
+
+
+def told_of(one: Decision) -> str:
+    """What the live log is told of a decision beside its words: all that its author has signed."""
+    rows = [("Why", one.why), ("Alternatives", one.alternatives), ("Project", one.project)]
+    rows += [(name, ", ".join(ids)) for name, ids in _named(one)]
+    return "\n".join(f"{name}: {value}" for name, value in rows if value)
 
 
 def seen_from(agent: str, one: Decision) -> Origin:
