@@ -6,6 +6,7 @@ and an agent is made whole or not at all.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import shutil
 import time
@@ -60,8 +61,9 @@ def make_agent(folder: AgentFolder) -> bool:
     try:
         agents.mkdir(parents=True, exist_ok=True)
         for other in agents.glob(f"{_UNFINISHED}*"):
-            if time.time() - other.stat().st_mtime > LEFT_SECONDS:
-                shutil.rmtree(other, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):  # another process has finished it meanwhile
+                if time.time() - other.stat().st_mtime > LEFT_SECONDS:
+                    shutil.rmtree(other, ignore_errors=True)
         write_new_agent(AgentFolder(folder.name, unfinished))
         unfinished.rename(folder.root)
     except OSError as error:
