@@ -18,6 +18,7 @@ from vademecum.store import vault_index as index
 from vademecum.store.vault import ShownRow
 from vademecum.store.vault_index import EntryRow
 from vademecum.vault.entry import Entry
+from vademecum.vault.marks import CONFLICTING
 from vademecum.vault.names import EVERYBODY, as_named
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class Reading:
         waiting = self.waiting()
         coming = {row.n for row in (*found, *telling)}
         known = [row for row in waiting if row.n not in coming and (row.n <= seen or self._shown(session, row))]
-        entries = self._log.entries(known[:_REMINDED])
+        entries = self._log.entries(known[:_REMINDED]) if known else []
         lines = [f"- {_head(one, self._agent)} {_clip(self._safe(one), 120)} [{one.id}]" for one in entries]
         if len(known) > len(entries) and lines:
             lines.append(f"- and {len(known) - len(entries)} more")
@@ -201,7 +202,7 @@ class Reading:
 
     def _why(self, row: EntryRow, entry: Entry) -> str:
         mine = ""
-        for conflict in rows.conflicts_of(self._db, [entry.id]):
+        for conflict in rows.conflicts_of(self._db, [entry.id]) if entry.type in CONFLICTING else ():
             other = next(iter(index.by_ids(self._db, [conflict.other])), None)
             if other is not None and (not mine or other.agent == self._agent):
                 whose = "your" if other.agent == self._agent else f"{other.agent}'s"
