@@ -214,6 +214,8 @@ def measure_command(root: Path) -> None:
     home = root / "command"
     vademecum.open(home).live.append("start", "the home is there")
     command = [str(Path(sys.executable).with_name("vademecum")), "--home", str(home)]
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([*command, "log", "add", "deploy", "warm"], check=True, capture_output=True, env=env)
     adds, version, bare_python = list[float](), list[float](), list[float]()
     for _ in range(ROUNDS):
         for times, args in (
@@ -221,7 +223,7 @@ def measure_command(root: Path) -> None:
             (version, [*command, "--version"]),
             (bare_python, [sys.executable, "-c", "pass"]),
         ):
-            times.append(timed_once(lambda args=args: subprocess.run(args, check=True, capture_output=True)))
+            times.append(timed_once(lambda args=args: subprocess.run(args, check=True, capture_output=True, env=env)))
     print(
         f"`log add` as a whole process: median {statistics.median(adds):.0f} ms, best {min(adds):.0f} ms (target 150);"
         f" `--version` {statistics.median(version):.0f} ms, a bare Python {statistics.median(bare_python):.0f} ms"
