@@ -158,8 +158,8 @@ def simulate(root: Path) -> None:
     report = world.agents["lyra"].vault.verify()
     print(
         f"{SESSIONS} sessions, {world.crashes} killed writers, {world.handoffs} handoffs in one millisecond,"
-        f" {world.syncs} syncs ({time.perf_counter() - began:.0f} s): {len(world.said):,} entries and {len(world.decided)} decisions,"
-        f" {lost} lost, {doubled} doubled, {len(report.faults)} faults;"
+        f" {world.syncs} syncs ({time.perf_counter() - began:.0f} s): {len(world.said):,} entries,"
+        f" {len(world.decided)} decisions, {lost} lost, {doubled} doubled, {len(report.faults)} faults;"
         f" {asked} of {len(world.decided)} decisions found by a question; {world.conflicts} conflicts told"
     )
     for fault in report.faults[:5]:

@@ -39,7 +39,9 @@ MCP_INSTRUCTIONS = f"""\
 Vademecum is your persistent memory. Its tools: `memory` (two small stores that are in your prompt in every session: \
 `memory`, your own notes, and `user`, who the user is), `session_search` (everything said before), `note` (longer \
 facts, one a file, read on demand); and with a bank of facts `recall` (what all conversations taught) and `retain` \
-(keep a conclusion, a decision with its reason, a failure with its fix). At the start of a conversation read the \
+(keep a conclusion, a decision with its reason, a failure with its fix); with other agents `vault_log` (append what \
+they have to know; what is new there stands at the end of results) and `vault_state` (decisions, projects, \
+checkpoints). At the start of a conversation read the \
 resource vademecum://snapshot or use the prompt `start-of-session`, unless the memory is in your context already.
 
 {WHEN_TO_SAVE}

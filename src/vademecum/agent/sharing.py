@@ -7,7 +7,6 @@ the prompt; nothing that fails here stops a turn, and an incognito conversation 
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +27,6 @@ EVERY = 5
 _TASK, _STEP, _STEPS, _FILES = 200, 140, 12, 20
 _BRIEFED = "brief"
 _PATHS = ("file_path", "path", "file", "filename", "notebook_path")
-
-log = logging.getLogger("vademecum.vault")
 
 
 def in_use(vm: Vademecum) -> bool:
@@ -90,7 +87,7 @@ def answered(turn: Turn) -> None:
         if turn.briefed:
             briefed(vm, turn.briefed, turn.session.stored_id)
     except VademecumError as error:  # it is shown once more
-        log.warning("what was shown of the log could not be noted: %s", error)
+        turn.tell(f"What was shown of the shared log could not be noted: {error.message}")
 
 
 @dataclass(frozen=True, slots=True)
