@@ -55,7 +55,7 @@ class Writer:
         self._keys = keys
         self._ready = False
         self._folder = link_prefix(paths.root)
-        self._tails: dict[Path, tuple[int, int, _Place]] = {}
+        self._tails: dict[Path, tuple[int, int, Head, _Place]] = {}
 
     def write(self, entry: Entry, *, successor: str = "") -> None:
         """Append `entry`, signed by its agent; with `successor` it announces that key.
@@ -114,19 +114,19 @@ class Writer:
             raise
         self._note("")
         now = os.fstat(ledger)
-        self._tails[path] = (now.st_ino, now.st_size, _Place(record.n, record.hash(head), successor))
+        self._tails[path] = (now.st_ino, now.st_size, head, _Place(record.n, record.hash(head), successor))
         return ledger, opened
 
     def _chain(self, signer: Signer, handles: contextlib.ExitStack) -> tuple[Head, _Place, int]:
         """The ledger of the signer's key, opened, its head, and the place behind its newest line that is proved."""
         path = self._paths.ledger(signer.agent, signer.id)
         handle = handles.enter_context(_opened(path))
-        size = os.fstat(handle).st_size
+        now = os.fstat(handle)
+        size, known = now.st_size, self._tails.get(path)
+        if known is not None and known[:2] == (now.st_ino, size):
+            return known[2], known[3], handle
         first = read_head(read_at(handle, 0, 4096)) if size else None
         head = Head(signer.agent, signer.public, first.announced if first else self._announced(signer))
-        known = self._tails.get(path)
-        if known is not None and known[:2] == (os.fstat(handle).st_ino, size):
-            return head, known[2], handle
         newest = last(handle, size, head) if size else None
         if newest is None:
             return head, _Place(0, head.announced), handle
