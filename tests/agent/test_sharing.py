@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import vademecum
+from servers import openai
+from vademecum.agent.chat import Chat
 from vademecum.agent.vademecum import Vademecum
 from vademecum.model import tokens
+from vademecum.store import manifests
 
 
 @pytest.fixture
@@ -35,6 +39,23 @@ def test_a_turn_shows_what_is_unseen_and_an_answer_makes_it_seen(lyra: Vademecum
         with s.turn("and now?") as t:
             assert t.context == ""
             t.answer("Nothing.")
+
+
+def test_a_chat_sends_what_is_unseen_with_the_message_and_keeps_it_out_of_history(lyra: Vademecum) -> None:
+    with openai.running() as server:
+        server.say(openai.text("Seen, Ella."))
+        server.say(openai.text("Nothing new."))
+        vm = vademecum.open(
+            lyra.home.root, "lyra", config={"model": "openai:test-model", "models.base_url": server.url}
+        )
+        vm.as_("ella").vault.log("deploy", "the API is out")
+        chat = Chat(vm, vm.session(key="k"), vm.model())
+        list(chat.send("hello"))
+        list(chat.send("and now?"))
+        sent = [json.dumps(request["messages"]) for request in server.requests]
+    assert "the API is out" in sent[0] and "the API is out" not in sent[1]
+    (kept,) = manifests.of_session(vm.db, vm.actor, chat.session.id)
+    assert (kept.provider, [one.kind for one in kept.entries]) == ("vault", ["deploy"])
 
 
 def test_hearing_another_agent_makes_a_session_outside_and_reading_oneself_does_not(
@@ -94,8 +115,6 @@ def test_the_tools_are_offered_once_there_is_somebody_to_share_with(lyra: Vademe
 
 
 def test_all_tools_together_stay_under_3000_tokens(tmp_path: Path) -> None:
-    import json
-
     vm = vademecum.open(tmp_path, "lyra", config={"memory.provider": "bank"})
     vm.as_("ella")
     specs = vm.tools()

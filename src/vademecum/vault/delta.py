@@ -15,6 +15,7 @@ from vademecum.clock import iso
 from vademecum.model import Origin, tokens
 from vademecum.store import vault as rows
 from vademecum.store import vault_index as index
+from vademecum.store.manifests import ManifestEntry, record_manifest
 from vademecum.store.vault import ShownRow
 from vademecum.store.vault_index import EntryRow
 from vademecum.vault.entry import Entry
@@ -48,6 +49,8 @@ class Delta:
     tokens: int = 0
     entries: tuple[Entry, ...] = ()
     why: tuple[str, ...] = ()
+    costs: tuple[int, ...] = ()
+    """Tokens of each entry's line."""
     left: int = 0
     waiting: tuple[str, ...] = ()
     origin: Origin | None = None
@@ -98,6 +101,7 @@ class Reading:
             tokens(text),
             tuple(line.entry for line in lines),
             tuple(line.why for line in lines),
+            tuple(tokens(line.text) for line in lines),
             len(rest),
             waiting,
             heard([line.entry for line in lines], self._agent),
@@ -113,7 +117,17 @@ class Reading:
         with self._db.atomic():
             shown = [ShownRow(entry.id, turn, how, now) for entry in delta.entries]
             rows.put_shown(self._db, self._agent, delta.session, shown)
+            if delta.entries:
+                self._list(delta, turn or f"{how}:{now}", now)
             rows.set_cursor(self._db, self._agent, delta.session, delta.seen, now)
+
+    def _list(self, delta: Delta, turn: str, now: int) -> None:
+        """Among what else came into the turns of a conversation of this memory, as `session show --manifest` prints."""
+        shown = zip(delta.entries, delta.why, delta.costs, strict=True)
+        entries = [ManifestEntry(entry.id, entry.type, why or "unseen", cost) for entry, why, cost in shown]
+        record_manifest(
+            self._db, delta.session, turn, "vault", entries=entries, left_out=(), tokens=delta.tokens, at=now
+        )
 
     def wrote(self, session: str, entry: Entry) -> None:
         """The conversation itself wrote `entry`: it is no news there."""
