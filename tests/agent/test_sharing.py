@@ -149,3 +149,15 @@ def _status(status: str):
     from vademecum.vault.projects import Wanted
 
     return Wanted(status=status)
+
+
+def test_somebody_else_than_the_owner_is_shown_nothing_and_leaves_nothing(lyra: Vademecum, ella: Vademecum) -> None:
+    ella.vault.log("deploy", "the API is out, @lyra")
+    guest = lyra.as_(user="bob")
+    assert "vault_log" not in [spec.name for spec in guest.tools()]
+    with guest.session() as s, s.turn("hello") as t:
+        assert t.context == ""
+        for n in range(6):
+            t.call("note", {"action": "read", "name": f"note {n}"})
+        t.answer("ok")
+    assert lyra.vault.resume().checkpoint is None and not lyra.review.pending()

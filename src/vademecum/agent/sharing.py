@@ -2,7 +2,8 @@
 
 Idea: a turn, a client's hook and an MCP result all ask here; with a quiet log nothing but a look at the files happens.
 Invariant: what is shown is heard by the session before a model reads it, and counts as seen only once it has reached
-the prompt; nothing that fails here stops a turn, and an incognito conversation leaves no cursor, so it is shown none.
+the prompt; nothing that fails here stops a turn. A conversation with somebody else than the owner is shown nothing of
+it, and neither is an incognito one, which leaves no cursor.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ _PATHS = ("file_path", "path", "file", "filename", "notebook_path")
 
 
 def in_use(vm: Vademecum) -> bool:
-    """True when there is something to share, or somebody to share it with."""
+    """True when there is something to share, or somebody to share it with; in the owner's conversations only."""
+    if not vm.actor.is_owner:
+        return False
     paths = VaultPaths.of(vm.home, vm.config.vault)
     if paths.live.is_dir() or paths.decisions.exists() or paths.projects.is_dir():
         return True
@@ -41,7 +44,9 @@ def in_use(vm: Vademecum) -> bool:
 
 def unseen(vm: Vademecum, session: str | None, *, remind: bool = True) -> Delta | None:
     """What a session has not seen of the log; None when that is nothing. Raises VademecumError."""
-    if session is None or quiet(vm.db, VaultPaths.of(vm.home, vm.config.vault), vm.actor.agent, session):
+    if session is None or not vm.actor.is_owner:
+        return None
+    if quiet(vm.db, VaultPaths.of(vm.home, vm.config.vault), vm.actor.agent, session):
         return None
     found = vm.vault.delta(session, remind=remind)
     if not found.text:
@@ -101,7 +106,7 @@ class Start:
 
 def brief_at_start(vm: Vademecum) -> Start | None:
     """The brief, when the last checkpoint says that work was under way and no session has begun with it; else None."""
-    if not VaultPaths.of(vm.home, vm.config.vault).agents.is_dir():
+    if not vm.actor.is_owner or not VaultPaths.of(vm.home, vm.config.vault).agents.is_dir():
         return None
     from vademecum.agent.resuming import brief, unfinished
 
@@ -114,7 +119,8 @@ def brief_at_start(vm: Vademecum) -> Start | None:
     if not found.text:
         return None
     text = fenced(found.text, "your last checkpoint: where the work stood")
-    return Start(f"Your last session ended in the middle of a task.\n{text}", found.origin, last.id)
+    said = "By your last checkpoint you were in the middle of a task; you may have been cut off."
+    return Start(f"{said}\n{text}", found.origin, last.id)
 
 
 def briefed(vm: Vademecum, checkpoint: str, session: str | None) -> None:
@@ -149,11 +155,13 @@ class Steps:
 def keep_steps(turn: Turn, *, finished: bool = False) -> None:
     """Write where the turn stands to the agent's page; what would wait for a person is left out instead."""
     session, steps = turn.session, turn.steps
-    if session.incognito or (finished and not steps.written) or session.vm.config.memory.write_approval == "all":
+    vm = session.vm
+    if session.incognito or not vm.actor.is_owner or (finished and not steps.written):
+        return
+    if vm.config.memory.write_approval == "all":  # each would wait for a person
         return
     task = " ".join(turn.text.split())[:_TASK] or "(no words)"
     done = "\n".join([f"{len(steps.lines)} tool calls; the last:", *steps.lines[-_STEPS:]])
-    vm = session.vm
     if not _plain(vm, task):
         task = "(a task that is not repeated here)"
     if not _plain(vm, done):
