@@ -8,7 +8,7 @@ quiet log gives an empty text and writes nothing; every text is inert, without s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
@@ -165,6 +165,7 @@ class Reading:
         known = [row for row in waiting if row.n not in coming and (row.n <= seen or self._shown(session, row))]
         entries = self._log.entries(known[:_REMINDED]) if known else []
         lines = [f"- {_head(one, self._agent)} {_clip(self._safe(one), 120)} [{one.id}]" for one in entries]
+        lines = [self._log.gate.redactor.clean(line) for line in lines]
         if len(known) > len(entries) and lines:
             lines.append(f"- and {len(known) - len(entries)} more")
         return lines, tuple(row.id for row in waiting)
@@ -189,7 +190,7 @@ class Reading:
             if room < 0 and lines:
                 break
             lines.append(line)
-        return lines, passed
+        return self._cleaned(lines), passed
 
     def _read(self, ordered: Sequence[EntryRow]) -> Iterator[tuple[EntryRow, Entry | None]]:
         """The entries from their files, some at a time; None for what is gone or in quarantine."""
@@ -212,7 +213,14 @@ class Reading:
         said = _clip(f"{self._safe(entry)}{more if self._is_plain(entry) else ''}", _LONG if stands_out else _SHORT)
         about = f" -> {entry.ref}" if entry.ref else ""
         text = f"- {iso(entry.time)[:16]}Z {_head(entry, self._agent)}{mark} {said} [{entry.id}{about}]"
-        return _Line(row, entry, why, self._log.gate.redactor.clean(text))
+        return _Line(row, entry, why, text)
+
+    def _cleaned(self, lines: list[_Line]) -> list[_Line]:
+        """The lines without secrets: looked for in all of them at once, for they hold none as a rule."""
+        clean, text = self._log.gate.redactor.clean, "\n".join(line.text for line in lines)
+        if clean(text) == text:
+            return lines
+        return [replace(line, text=clean(line.text)) for line in lines]
 
     def _why(self, row: EntryRow, entry: Entry) -> str:
         mine = ""
