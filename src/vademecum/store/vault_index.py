@@ -87,6 +87,11 @@ def forget_file(db: Database, n: int) -> None:
         db.execute("DELETE FROM vault_files WHERE n = ?", (n,))
 
 
+def ids_in(db: Database, file: int) -> set[str]:
+    """The entries that stand in a file."""
+    return {row[0] for row in db.all("SELECT id FROM vault_entries WHERE file = ?", (file,))}
+
+
 def loosen(db: Database, file: int) -> None:
     """Before a file is read anew: its entries are nowhere until they are put again."""
     db.execute("UPDATE vault_entries SET file = 0 WHERE file = ?", (file,))

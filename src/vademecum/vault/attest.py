@@ -53,7 +53,7 @@ class Attestor:
             head, record = proved
             if head.agent != entry.agent or record.sha != sha_of(entry):
                 continue
-            if self._keys.pinned(head.agent, head.id) is not None:
+            if self._keys.pinned(head.agent, head.public) is not None:
                 return replace(entry, signed="valid", origin=origin_of(record.origin))
             said = "unknown"
         return _with(entry, said)

@@ -30,7 +30,9 @@ signed with a key that is not the pinned one."""
 
 SUMMARY_CHARS, FIELD_CHARS, BODY_CHARS, REF_CHARS = 500, 80, 64_000, 500
 
-_ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+_ULID = (
+    "(?:[0-6][0-9A-HJKMNP-TV-Z]|7[0-5])[0-9A-HJKMNP-TV-Z]{24}"  # of a time before the year 9984, so that it has a month
+)
 ULID = re.compile(_ULID)
 _HEAD = re.compile(rf"- (\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z) · ([^·]+) · ([^·]+) · ([^·]+) · (.+) \^({_ULID})")
 _BULLET = re.compile(r"[-*+](?:[ \t]+\[.\])?[ \t]+(?=\S)")

@@ -52,14 +52,17 @@ class Indexer:
         with contextlib.suppress(StorageError, LockedError, OSError), self._writer.locked(seconds=_WAIT_SECONDS):
             changed, gone = self._changed(known)
         with self._db.atomic():
+            lost: set[str] = set()
             for row in gone:
+                lost |= index.ids_in(self._db, row.n)
                 index.forget_file(self._db, row.n)
             for path, now in changed:
                 before = known.get(os.fspath(path), _NEW)
                 if path.suffix == ".md":
-                    self._read_month(path, now, before)
+                    lost |= self._read_month(path, now, before)
                 else:
                     self._read_ledger(path, now, before)
+            self._find_again(lost)
 
     def read_anew(self, file: int) -> None:
         """Forget what is known of a file, so that the next `refresh` reads it from its beginning."""
@@ -79,7 +82,19 @@ class Indexer:
                 changed.append((path, now))
         return changed, [row for name, row in known.items() if name not in here]
 
-    def _read_month(self, path: Path, now: os.stat_result, before: FileRow) -> None:
+    def _find_again(self, lost: set[str]) -> None:
+        """Read the months anew in which entries stand that have gone from another one: somebody moved them."""
+        lost = {id_ for id_ in lost if not index.by_ids(self._db, [id_])}
+        for path in self._paths.months() if lost else ():
+            data = read_bytes(path) or b""
+            here = {id_ for id_ in lost if b"^" + id_.encode() in data}
+            before = index.files(self._db).get(os.fspath(path)) if here else None
+            if before is not None:
+                self._read_month(path, path.stat(), before._replace(size=-1, resume=0))
+                lost -= here
+
+    def _read_month(self, path: Path, now: os.stat_result, before: FileRow) -> set[str]:
+        """Take in what a month's file holds; the ids of what it held and holds no more."""
         data, start, line = _news(path, now, before)
         found = list(blocks(data, path.stem, line=line, base=start))
         if start and any(block.entry is not None and not block.own for block in found):
@@ -88,10 +103,13 @@ class Indexer:
         last = next((block for block in reversed(found) if block.entry is not None), None)
         at, last_line = (last.start, last.line) if last else (start, line)
         number = self._put(path, now, before, FileRow(0, "", 0, 0, 0, at, last_line, _sha(data[at - start :])))
+        held: set[str] = set()
         if not start and before.n:
+            held = index.ids_in(self._db, number)
             index.loosen(self._db, number)
         index.put_entries(self._db, _rows(found, number))
         put_touches(self._db, _touches(found), WINDOW_MS)
+        return held - {block.entry.id for block in found if block.entry is not None}
 
     def _read_ledger(self, path: Path, now: os.stat_result, before: FileRow) -> None:
         data, start, line = _news(path, now, before)

@@ -8,7 +8,6 @@ and never in the vault; a pin is added, never taken away or replaced.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import os
@@ -35,6 +34,12 @@ def key_id(public: str) -> str:
     return hashlib.sha256(_raw(public)).hexdigest()[:16]
 
 
+def is_key(public: str) -> bool:
+    """Whether that is a public key in the one spelling that it has."""
+    raw = _raw(public)
+    return len(raw) == 32 and base64.b64encode(raw).decode() == public
+
+
 def verifies(public: str, signature: str, data: bytes) -> bool:
     """Whether `signature` over `data` is of that key (both base64); about 0.1 ms."""
     from cryptography.exceptions import InvalidSignature
@@ -50,7 +55,7 @@ def verifies(public: str, signature: str, data: bytes) -> bool:
 def _raw(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         return b""
 
 
@@ -161,9 +166,9 @@ class Keys:
             write_atomic(path, json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n", mode=0o600)
         return True
 
-    def pinned(self, agent: str, key: str) -> Pin | None:
-        """The pin of that agent's key with that id, None when there is none."""
-        return next((pin for pin in self.pins().get(agent, ()) if pin.id == key), None)
+    def pinned(self, agent: str, public: str) -> Pin | None:
+        """The pin of that public key of the agent's, None when there is none."""
+        return next((pin for pin in self.pins().get(agent, ()) if pin.public == public), None)
 
     def path(self, agent: str) -> Path:
         """Where the private key of that agent lies, or would."""

@@ -18,13 +18,17 @@ from typing import Any, cast
 import msgspec
 from msgspec.json import encode as encode_json
 
+from vademecum.errors import UsageError
+from vademecum.home import folder_name
 from vademecum.ids import time_of
 from vademecum.model import Origin
 from vademecum.vault.entry import ULID, Entry, sha_of
-from vademecum.vault.keys import Signer, key_id, verifies
+from vademecum.vault.keys import Signer, is_key, key_id, verifies
 
 VERSION = 1
 _PIECE = 64 * 1024
+_NOT_OURS = (msgspec.DecodeError, ValueError, KeyError, TypeError, RecursionError)
+"""What reading a line raises that somebody else wrote."""
 
 
 @dataclass(frozen=True)
@@ -128,14 +132,20 @@ class Odd:
 
 
 def read_head(data: bytes) -> Head | None:
-    """The head in the first line of `data`, None when it is none."""
+    """The head in the first line of `data`, None when it is none: no JSON, no key, no name that an agent can have."""
     try:
         found: Any = msgspec.json.decode(data[: data.index(b"\n")] if b"\n" in data else data)
         head = Head(found["agent"], found["key"], found.get("announced", ""))
-    except (msgspec.DecodeError, ValueError, KeyError, TypeError, AttributeError):
+    except (*_NOT_OURS, AttributeError):
         return None
     texts = (head.agent, head.public, head.announced)
-    return head if all(isinstance(text, str) for text in cast("tuple[object, ...]", texts)) else None
+    if not all(isinstance(text, str) for text in cast("tuple[object, ...]", texts)) or not is_key(head.public):
+        return None
+    try:
+        folder_name(head.agent, any_case=True)
+    except UsageError:
+        return None
+    return head
 
 
 def records(data: bytes, *, offset: int = 0, line_number: int = 1) -> Iterator[Record | Odd]:
@@ -147,7 +157,7 @@ def records(data: bytes, *, offset: int = 0, line_number: int = 1) -> Iterator[R
                 yield _record(decoder.decode(raw), offset, line_number)
             except _HeadLine:
                 pass
-            except (msgspec.DecodeError, ValueError, KeyError, TypeError):
+            except _NOT_OURS:
                 yield Odd(line_number, offset, "is no line of a ledger")
         offset += len(raw) + 1
         line_number += 1
@@ -158,6 +168,9 @@ class _HeadLine(Exception):
 
 
 def _record(found: Any, offset: int, line_number: int) -> Record:
+    if not isinstance(found, dict):
+        raise TypeError
+    found = cast("dict[str, Any]", found)
     if "v" in found:
         raise _HeadLine
     copy = found.get("entry")

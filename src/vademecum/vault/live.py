@@ -217,7 +217,7 @@ class LiveLog:
         from vademecum.vault.indexing import ledger_files
 
         heads = (read_head(read_bytes(path) or b"") for path in ledger_files(self.paths))
-        return [head for head in heads if head and not self.keys.pinned(head.agent, head.id)]
+        return [head for head in heads if head and not self.keys.pinned(head.agent, head.public)]
 
     def trust(self, key_id: str) -> Head:
         """Let a key of `unknown_keys` count as its name's, at a person's word. Raises NotFoundError."""

@@ -168,7 +168,7 @@ class _Merging:
 
     def _learn(self, head: Head, lines: Iterable[Record]) -> None:
         """Remember what each entry is by its author's word."""
-        if self._keys.pinned(head.agent, head.id) is not None:
+        if self._keys.pinned(head.agent, head.public) is not None:
             self._signed.update((record.id, (record, head)) for record in lines)
 
     def _as_signed(self, id_: str) -> Entry | None:

@@ -147,7 +147,7 @@ class _Verifying:
                     chain.files[hash_] = file
 
     def _is_pinned(self, head: Head) -> bool:
-        if self._keys.pinned(head.agent, head.id) is not None:
+        if self._keys.pinned(head.agent, head.public) is not None:
             return True
         return bool(head.announced) and announces(self._paths, self._keys, head)
 
@@ -234,6 +234,13 @@ class _Verifying:
                 said = f" ({entry.summary[:60]!r})" if entry else ""
                 what = f"{record.id} of {chain.head.agent}{said} is not in {self._month_of(record.id)} any more"
                 self._fault_at(chain, hash_, "removed", what)
+                continue
+            month = self._month_of(record.id)
+            if found[0].file != month:
+                what = f"{record.id} stands here; {chain.head.agent} wrote it into {month}"
+                self._faults.append(
+                    Fault("reordered", found[0].file, found[0].block.line, what, record.id, chain.head.agent)
+                )
                 continue
             self._compare_order(chain, record, found[0])
 

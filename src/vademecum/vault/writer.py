@@ -90,6 +90,7 @@ class Writer:
     # --- one write
 
     def _write(self, entry: Entry, month: Path, successor: str, handles: contextlib.ExitStack) -> tuple[int, int]:
+        text = render(entry, self._folder)  # what cannot be written is found out before anything is
         signer = self._keys.signer(entry.agent)
         head, place, ledger = self._chain(signer, handles)
         if place.successor:  # another process has changed the key meanwhile
@@ -104,7 +105,7 @@ class Writer:
             opened = handles.enter_context(_opened(month))
             before = os.fstat(opened).st_size
             try:
-                _add(opened, _as_in(opened, before, render(entry, self._folder)))
+                _add(opened, _as_in(opened, before, text))
             except OSError:
                 os.ftruncate(opened, before)
                 raise
