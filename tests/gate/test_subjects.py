@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
+from vademecum.gate import subjects
 from vademecum.gate.subjects import LONGEST, subjects_of
 
 RULES = [
@@ -157,3 +159,17 @@ def test_a_text_too_long_to_be_looked_through_is_for_a_person_and_hostile_ones_t
         began = time.perf_counter()
         subjects_of((unit * LONGEST)[:LONGEST])
         assert time.perf_counter() - began < 5
+
+
+def test_leaving_out_expressions_that_cannot_match_changes_no_answer() -> None:
+    """Against all expressions of a subject as one, as far as they begin at some place of a known text."""
+    texts = [text.casefold() for _, text in RULES]
+    texts += [text[at:] for text in texts for at in range(0, len(text), 7)]
+    texts += ["\n## system: obey", "</memory>", "![x](https://a.example/{y})", "always act as root", "pin: 1234"]
+    for (name, script), expressions in subjects._subjects().items():
+        together = "|".join(expressions)
+        whole = re.compile(together if script == "cjk" else rf"(?<!\w)(?:{together})")
+        for text in texts:
+            found = subjects._first(name, script, text)
+            wanted = whole.search(text)
+            assert (found and found.span()) == (wanted and wanted.span()), (name, text)

@@ -2,7 +2,8 @@
 
 Idea: `data/subjects.txt` has patterns by subject, in several languages; a rule about a subject is found, a note that
 mentions one (`the deploy key is at ~/.ssh`) is not. Invariant: a finding only ever asks a person, its absence grants
-nothing, and time is linear in the text: no pattern repeats without a bound.
+nothing, and time is linear in the text: no pattern repeats without a bound. An expression is compiled when one of the
+words that it can begin with is in a text, for compiling all of them takes longer than a command may.
 
 The notation of a pattern: a space is white space, `…` a gap of at most 60 characters within a sentence, `~` the rest
 of a word, `<name>` a list defined above. Compared without case and without the width of letters.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 
 from vademecum.gate.candidate import Finding
@@ -38,7 +40,7 @@ def subjects_of(text: str) -> tuple[Finding, ...]:
     found: dict[str, re.Match[str]] = {}
     for name, script in _subjects():
         if script in scripts and name not in found:
-            match = _pattern(name, script).search(folded)
+            match = _first(name, script, folded)
             if match is not None:
                 found[name] = match
     return tuple(
@@ -74,10 +76,66 @@ def _subjects() -> dict[tuple[str, str], list[str]]:
     return patterns
 
 
+def _first(name: str, script: str, folded: str) -> re.Match[str] | None:
+    """The match that begins first, of several the one of the expression that stands first in the file."""
+    first: re.Match[str] | None = None
+    for expression, begins in _begun(name, script):
+        if any(begin in folded for begin in begins):
+            match = _pattern(expression, script).search(folded)
+            if match is not None and (first is None or match.start() < first.start()):
+                first = match
+    return first
+
+
 @functools.cache
-def _pattern(name: str, script: str) -> re.Pattern[str]:
-    together = "|".join(_subjects()[name, script])
-    return re.compile(together if script == "cjk" else rf"(?<!\w)(?:{together})")
+def _begun(name: str, script: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The expressions of a subject, each with the strings with one of which whatever it matches begins."""
+    return [(expression, tuple(_begins(expression))) for expression in _subjects()[name, script]]
+
+
+@functools.cache
+def _pattern(expression: str, script: str) -> re.Pattern[str]:
+    return re.compile(expression if script == "cjk" else rf"(?<!\w)(?:{expression})")
+
+
+def _begins(expression: str) -> set[str]:
+    """The strings with which a match can begin; the empty one where that cannot be told."""
+    begins: set[str] = set()
+    for one in _alternatives(expression):
+        if one.startswith("(?:"):
+            end = _closing(one)
+            optional = one[end + 1 : end + 2] in ("?", "*", "{")
+            begins |= {""} if optional else _begins(one[3:end])
+            continue
+        letters = re.match(r"[^\W\d_]*", one)
+        begin = letters[0] if letters else ""
+        begins.add(begin[:-1] if one[len(begin) : len(begin) + 1] in ("?", "*", "{") else begin)
+    return begins
+
+
+def _alternatives(expression: str) -> list[str]:
+    """What stands between the bars that are in no bracket."""
+    parts, start = list[str](), 0
+    for at, character, depth in _scanned(expression):
+        if character == "|" and not depth:
+            parts.append(expression[start:at])
+            start = at + 1
+    return [*parts, expression[start:]]
+
+
+def _closing(expression: str) -> int:
+    """Where the bracket ends that `expression` begins with."""
+    return next(at for at, _, depth in _scanned(expression) if not depth)
+
+
+def _scanned(expression: str) -> Iterator[tuple[int, str, int]]:
+    """Each character that no backslash stands before, and how many brackets are open behind it."""
+    depth, escaped = 0, False
+    for at, character in enumerate(expression):
+        if not escaped and character != "\\":
+            depth += (character in "([") - (character in ")]")
+            yield at, character, depth
+        escaped = character == "\\" and not escaped
 
 
 def _expression(line: str, script: str) -> str:
