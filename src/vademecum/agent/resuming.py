@@ -54,6 +54,8 @@ def brief(
     messages = [one for one in _tail(other, last) if shown(one.origin, one.session_id)]
     log = list(unseen) if unseen is not None else _since(vm, whose, last)
     standing = vaulting.shown(vm, reversed(vaulting.decisions(vm).book().standing()))[:_DECISIONS]
+    with contextlib.suppress(StorageError, UnreadableError):
+        standing = [vaulting.proved(vm, one) for one in standing]
     said = [Said(one.speaker or _role(one, whose), one.content) for one in messages if one.content.strip()]
     waiting = [Waiting(one.id, one.tier, one.text) for one in reversed(other.review.pending())] if other else []
     origin = _heard(vm, whose, last, messages, log, standing)

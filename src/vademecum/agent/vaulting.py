@@ -6,6 +6,7 @@ Invariant: opening reads and makes nothing; the comparison is loaded when someth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vademecum.vault.page import By, Desk
@@ -77,17 +78,30 @@ def decisions(vm: Vademecum) -> Decisions:
 def signed_by(vm: Vademecum, one: Decision) -> str:
     """The agent that told the log of a decision in these words, with its signature; empty when none did.
 
-    So one that was changed in the file, or written there under another's name, is told from a true one.
+    So one that was changed in the file (its words, author, date or origin), or written there under another's name, is
+    told from a true one.
     """
+    from vademecum.ids import time_of
     from vademecum.vault.decisions import told_of
     from vademecum.vault.marks import SEEN
 
+    if one.id.startswith("#") or one.time != time_of(one.id):
+        return ""
     for entry in vm.live.referring(one.target):
+        if entry.origin != one.origin or (entry.agent != one.by and entry.origin.kind != "person"):
+            continue
         said = entry.body.partition("\n")[2].partition(f"\n{SEEN}: ")[0]
         said = "" if said.startswith(f"{SEEN}: ") else said
         if (entry.type, entry.signed, entry.summary, said) == ("decision", "valid", one.what, told_of(one)):
             return entry.agent
     return ""
+
+
+def proved(vm: Vademecum, one: Decision) -> Decision:
+    """The decision; what is not signed and was not typed by a person has the origin of what nobody proved: outside."""
+    from vademecum.vault.attest import UNPROVED
+
+    return one if one.id.startswith("#") or signed_by(vm, one) else replace(one, origin=UNPROVED)
 
 
 def shown(vm: Vademecum, found: Iterable[Decision]) -> list[Decision]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from vademecum.clock import iso
 from vademecum.gate.structure import neutralise
 from vademecum.model import Origin, tokens
+from vademecum.vault.attest import UNPROVED
 from vademecum.vault.checkpoints import Checkpoint
 from vademecum.vault.decision_text import Decision
 from vademecum.vault.entry import Entry
@@ -121,13 +122,15 @@ def _checkpoint(one: Checkpoint | None) -> list[str]:
 
 def _entry(one: Entry) -> str:
     where = f" on {one.channel}" if one.channel else ""
-    return _clip(f"- {iso(one.time)[:16]}Z {one.agent or 'somebody'}{where}, {one.type}: {one.summary} ({one.id})")
+    who = one.agent if one.signed == "valid" else f"not proved to be {one.agent}'s" if one.agent else "somebody"
+    return _clip(f"- {iso(one.time)[:16]}Z {who}{where}, {one.type}: {one.summary} ({one.id})")
 
 
 def _decision(one: Decision) -> str:
     when = iso(one.time)[:10] if one.time else "no date"
     why = f" Why: {one.why}" if one.why else ""
-    return _clip(f"- {one.what} ({when}, {one.by or 'typed'}, {one.id}){why}")
+    who = f"not proved to be {one.by or 'an agent'}'s" if one.origin == UNPROVED else one.by or "typed"
+    return _clip(f"- {one.what} ({when}, {who}, {one.id}){why}")
 
 
 def _proposal(one: Waiting) -> str:
