@@ -15,12 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 _DEFINITION = re.compile(r"@([A-Z]+) = (.*)")
-_COMMON = " etaoinsrhldcumfpgwybvk"  # letters of European text, the most frequent first
+_RANKS = {letter: rank for rank, letter in enumerate(" etaoinsrhldcumfpgwybvk")}  # European text's most frequent first
 _MANY = 200  # texts; from then on one look of RE2 for all keywords has paid for loading it
 _SHORT = 64  # bytes; were longer groups searched again, time would no longer be linear
 _USE = re.compile(r"\{([A-Z]+)\}")
@@ -60,8 +61,6 @@ class Rulebook:
         self._probes = [(probe, index) for index, rule in enumerate(self.rules) for probe in rule.probes]
         self._compiled: dict[str, Any] = {}
         self._texts = 0
-        words = [re.escape(word) for rule in self.rules for word in rule.keywords]
-        self._any_word = "|".join([*words, *(probe.pattern for probe, _ in self._probes)])
 
     def awake(self, lowered: str) -> list[Rule]:
         """The rules of which a keyword or probe is in `lowered` (a text after `str.lower`)."""
@@ -73,6 +72,11 @@ class Rulebook:
         woken = {index for pair in pairs & self._words.keys() for word, index in self._words[pair] if word in lowered}
         woken.update(index for probe, index in self._probes if probe.search(lowered))
         return [self.rules[index] for index in sorted(woken)]
+
+    @cached_property
+    def _any_word(self) -> str:
+        words = [re.escape(word) for rule in self.rules for word in rule.keywords]
+        return "|".join([*words, *(probe.pattern for probe, _ in self._probes)])
 
     def spans(self, rule: Rule, data: bytes, judge: Judge = accept) -> Iterator[tuple[int, int]]:
         """Where `rule` matches `data` (UTF-8): byte offsets of group 1 (of the match, when it has none), as `judge`
@@ -106,8 +110,12 @@ class Rulebook:
 
 def _rarest_pair(word: str) -> tuple[str, ...]:
     """The two neighbours in `word` that ordinary text holds least; a word is looked for only where they are."""
-    ranks = {char: _COMMON.find(char) if char in _COMMON else 50 for char in word}
-    return max(pairwise(word), key=lambda pair: sum(ranks[char] for char in pair), default=())
+    found, most = (), -1
+    for pair in pairwise(word):
+        rank = _RANKS.get(pair[0], 50) + _RANKS.get(pair[1], 50)
+        if rank > most:
+            found, most = pair, rank
+    return found
 
 
 def _read(path: Path, gap: str) -> Iterator[Rule]:
