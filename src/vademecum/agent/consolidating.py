@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.agent.promoting import bank_candidates, demote, promote, unused_notes
+from vademecum.agent.promoting import bank_candidates, daily_candidates, demote, promote, unused_notes
 from vademecum.agent.quarantine import require_person
 from vademecum.agent.spending import asker
 from vademecum.bank.consolidate import Step, carry_out, look, often_used
@@ -76,7 +76,7 @@ def consolidate(vm: Vademecum, *, apply: bool = False, by: Origin | None = None,
     steps, trouble = look(vm.bank, asker(vm, KIND), known)
     if apply and by is not None:
         steps = carry_out(vm.bank, steps, by)
-    for found in [*_promotions(vm), *_demotions(vm)]:
+    for found in [*_promotions(vm), *_from_daily_notes(vm), *_demotions(vm)]:
         steps.append(_proposed(found) if apply or propose else found.step)
     often = tuple(one.id for one in often_used(vm.bank))
     report = Report(vm.clock(), tuple(steps), often, apply, trouble)
@@ -101,6 +101,17 @@ def _verdicts(report: Report) -> dict[frozenset[str], str]:
 def _promotions(vm: Vademecum) -> list[_Found]:
     found: list[_Found] = []
     for one in bank_candidates(vm, limit=PROPOSED):
+        step = Step("promote", (one.source,), f"{'; '.join(one.why)}; to {one.to}")
+        found.append(_Found(step, lambda one=one: promote(vm, one, unattended=True).proposal))
+    return found
+
+
+def _from_daily_notes(vm: Vademecum) -> list[_Found]:
+    """Sentences of the last weeks' daily notes that a rule takes for lasting, as entries of the bounded core."""
+    if not vm.config.memory.daily_notes:
+        return []
+    found: list[_Found] = []
+    for one in daily_candidates(vm, limit=PROPOSED):
         step = Step("promote", (one.source,), f"{'; '.join(one.why)}; to {one.to}")
         found.append(_Found(step, lambda one=one: promote(vm, one, unattended=True).proposal))
     return found

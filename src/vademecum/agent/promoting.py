@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from vademecum.bank.promote import (
+    LONGEST_ENTRY,
     Promotable,
     To,
     candidates,
@@ -29,7 +30,7 @@ from vademecum.bank.types import Evidence
 from vademecum.core.entries import DELIMITER, preview
 from vademecum.errors import NotFoundError, RefusedError, UnreadableError, VademecumError
 from vademecum.gate.candidate import Candidate, Staged
-from vademecum.gate.trust import Rules
+from vademecum.gate.proposals import sha256_of
 from vademecum.model import Origin, StoreName
 from vademecum.providers.contract import Recalled, origin_of
 from vademecum.store import note_uses, promotions
@@ -42,6 +43,8 @@ UNUSED_DAYS = 90
 """A note that nobody read or wrote for so long is proposed to be taken out."""
 MOST_ITEMS = 500
 """Facts of another memory that are looked at, as it gives them."""
+DAILY_DAYS = 30
+"""For so long a daily note is looked at for what lasts."""
 _DAY_MS = 24 * 60 * 60 * 1000
 _MERGE = 3
 
@@ -237,8 +240,29 @@ def demote(vm: Vademecum, head: NoteHead, days: int) -> Promoted:
     return Promoted(change.proposal, "note", f"Taking out the note {head.slug!r} waits for a person.")
 
 
-def of_text(vm: Vademecum, source: str, text: str, kind: str, evidence: Evidence) -> Promotable:
-    """A sentence that stands elsewhere (a daily note) as something to propose; see `promote`."""
-    one = Promotable(source, text, kind, evidence.origin, (evidence,), to=fitting(kind, text))
-    outside = Rules(vm.config.gate.local_tools, vm.actor).class_of(evidence.origin) == "outside"
-    return replace(one, why=(f"written down in {source}", *(("from outside",) if outside else ())))
+# Daily notes
+
+
+def daily_candidates(vm: Vademecum, *, limit: int = 20) -> list[Promotable]:
+    """Sentences of the daily notes of the last DAILY_DAYS that a rule takes for lasting, on which nobody has decided.
+
+    None from outside, and none that is in quarantine.
+    """
+    from vademecum.bank.daily import DailyIndex
+    from vademecum.bank.signals import signals
+
+    found: list[Promotable] = []
+    for part in DailyIndex(vm.bank, vm.folder.daily).parts(since=vm.clock() - DAILY_DAYS * _DAY_MS):
+        if part.trust in ("outside", "user"):
+            continue
+        for one in signals(part.text):
+            if one.target is None or not readable(one.statement):
+                continue
+            to: To = one.target if len(one.statement) <= LONGEST_ENTRY else "note"
+            digest = sha256_of(one.statement)[:8]
+            day = part.id.removeprefix("daily:").partition("#")[0]
+            evidence = Evidence(one.statement, part.origin, part.at, part.session)
+            why = (f"written down in the daily note {day}", f"{one.branch}: {one.reason}")
+            kind = "preference" if one.target == "user" else "fact"
+            found.append(Promotable(f"daily:{day}#{digest}", one.statement, kind, part.origin, (evidence,), why, to=to))
+    return undecided(vm.db, vm.actor, vm.clock(), found, known(vm))[:limit]

@@ -28,6 +28,7 @@ _CUT = 80  # a snapshot that holds so much of an entry's beginning holds the ent
 def keepers(vm: Vademecum) -> list[Keeper]:
     """Every place of the agent that keeps texts by origin."""
     from vademecum.bank.tier import FactsTier
+    from vademecum.core.daily import DailyTier
     from vademecum.core.tiers import CoreTier, NotesTier, SkillsTier
     from vademecum.sessions.tier import SessionsTier
 
@@ -35,6 +36,7 @@ def keepers(vm: Vademecum) -> list[Keeper]:
         CoreTier(vm.memory),
         NotesTier(vm.notes),
         SkillsTier(vm.notes),
+        DailyTier(vm.daily),
         FactsTier(vm.bank),
         SessionsTier(vm.db, vm.actor, vm.clock),
     ]

@@ -52,6 +52,7 @@ class Bank:
         clock: Clock = now_ms,
         embedder: Callable[[], Embedder | None] = lambda: None,
         model: Callable[[], Ask | None] = lambda: None,
+        daily: Callable[[], Path | None] = lambda: None,
     ) -> None:
         self.db = db
         self.actor = actor
@@ -60,6 +61,7 @@ class Bank:
         self.clock = clock
         self.embedder = embedder
         self.model = model
+        self.daily = daily
         self.ledger = Ledger(db, actor, config.bank, gate, clock, local_tools=config.gate.local_tools)
         self.scopes = Scopes(db, actor, config.bank)
 

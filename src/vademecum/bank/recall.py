@@ -141,7 +141,20 @@ class _Recalling:
             found += self._facts(timed=timed)
         if asked.what != "facts" and not asked.kinds and asked.scopes is None:
             found += self._turns(timed=timed)
+            found += self._daily(timed=timed)
         return found
+
+    def _daily(self, *, timed: bool) -> list[_Ranked]:
+        """Parts of daily notes; nothing is imported where there are none."""
+        if self._bank.daily() is None:
+            return []
+        from vademecum.bank.daily import recall_daily
+
+        asked, when = self._asked, self._when if timed else None
+        since = when.since if when else asked.since
+        until = when.until if when else asked.until or asked.as_of
+        hits = recall_daily(self._bank, self._text, since=since, until=until, limit=_SPARE * self._limit)
+        return [_Ranked(hit, hit.score, 0) for hit in hits if self._trusted(hit.trust)]
 
     def _facts(self, *, timed: bool) -> list[_Ranked]:
         asked, bank = self._asked, self._bank

@@ -85,7 +85,8 @@ class _Answer(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence of an answer, and the ids of the facts (`message:N`: of what was said) that say so."""
+    """One sentence of an answer, and the ids of the facts (`message:N`: of what was said, `daily:DAY#LINE`: of what
+    stands in a daily note) that say so."""
 
     text: str
     citations: tuple[str, ...]
@@ -164,10 +165,10 @@ def _gather(bank: Bank, question: str) -> _Evidence:
     """What fits the question, without what was derived; what a derived fact stands for takes its place."""
     hits, known = list[RecallHit](), dict[str, Fact]()
     for hit in bank.recall(question, limit=2 * SHOWN).results:
-        if hit.kind == "turn":
+        if hit.kind not in KINDS:
             hits.append(hit)
             continue
-        of = [bank.get(id_) for id_ in (hit.id, *hit.collapsed) if not id_.startswith("message:")]
+        of = [bank.get(id_) for id_ in (hit.id, *hit.collapsed) if ":" not in id_]
         plain = next((fact for fact in of if not fact.derived), None)
         if plain is None:
             continue
@@ -198,7 +199,7 @@ def _grouped(found: _Evidence) -> tuple[Group, ...]:
         shared = [name for name in (fact.entities if fact else ()) if names[name.casefold()] > 1]
         about = max(shared, key=lambda name: names[name.casefold()], default="")
         groups.setdefault((hit.kind, about), []).append(hit)
-    order = {kind: n for n, kind in enumerate((*KINDS, "turn"))}
+    order = {kind: n for n, kind in enumerate((*KINDS, "daily", "turn"))}
     return tuple(
         Group(kind, about, tuple(sorted(hits, key=lambda one: one.time)))
         for (kind, about), hits in sorted(groups.items(), key=lambda one: (order[one[0][0]], not one[0][1], one[0][1]))

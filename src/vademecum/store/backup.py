@@ -289,7 +289,7 @@ def _sources(
         folder = home.agent(name, config)
         if folder.root.is_relative_to(home.root):
             continue
-        for part in (folder.soul, folder.root / "memories", folder.notes, folder.skills):
+        for part in (folder.soul, folder.root / "memories", folder.notes, folder.skills, folder.daily):
             for path in [part] if part.is_file() else _files(part, skip=set()):
                 yield path, f"adopted/{folder_name(name)}/{path.relative_to(folder.root).as_posix()}"
 

@@ -110,6 +110,7 @@ MAKERS = frozenset(
         "mcp",
         "memory add",
         "memory edit",
+        "note today",
         "note write",
         "retain",
         "serve",

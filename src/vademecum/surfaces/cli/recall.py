@@ -162,7 +162,9 @@ def _lines(app: App, hit: RecallHit, *, explain: bool) -> list[str]:
     opened = next((one for one in hit.evidence if one.session and one.message is not None), None)
     if opened is not None:
         lines.append(style.dim(f"  vademecum session show {opened.session} --around {opened.message}"))
-    if hit.kind != "turn":
+    if hit.kind == "daily":
+        lines.append(style.dim(f"  vademecum note day {hit.id.removeprefix('daily:').partition('#')[0]}"))
+    elif hit.kind != "turn":
         lines.append(style.dim(f"  fact {hit.id}"))
     if hit.collapsed:
         lines.append(style.dim(f"  also stands for {', '.join(hit.collapsed)}"))
