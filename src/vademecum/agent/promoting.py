@@ -84,7 +84,8 @@ def provider_candidates(vm: Vademecum, *, since: int = 0, limit: int = 20) -> li
     name = vm.config.memory.provider
     if name in ("", "bank"):
         return []
-    found = from_recalled(vm, name, islice(vm.manager.ready().facts(since), MOST_ITEMS))
+    items = vm.manager.ask(lambda provider: list(islice(provider.facts(since), MOST_ITEMS)))
+    found = from_recalled(vm, name, items)
     return undecided(vm.db, vm.actor, vm.clock(), found, known(vm))[:limit]
 
 
@@ -110,7 +111,7 @@ def find(vm: Vademecum, source: str) -> Promotable:
     if not mark:
         return of_fact(vm.bank, vm.bank.get(source))
     if name == vm.config.memory.provider and name != "bank":
-        items = islice(vm.manager.ready().facts(), MOST_ITEMS)
+        items = vm.manager.ask(lambda provider: list(islice(provider.facts(), MOST_ITEMS)))
         for one in from_recalled(vm, name, items):
             if one.source == source:
                 return one
