@@ -37,7 +37,7 @@ class MemoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retain: Literal["auto", "propose", "off"] = "auto"
     """What becomes of facts found in a conversation: kept, or proposed to a person, or not looked for."""
     daily_notes: bool = False
-    """Whether the agent keeps `memory/YYYY-MM-DD.md` besides the bounded core: found by recall, in no prompt."""
+    """Whether the agent keeps `memory/YYYY-MM-DD.md` besides the bounded core: found by recall, in no snapshot."""
 
     memory_enabled: bool = True
     user_profile_enabled: bool = True

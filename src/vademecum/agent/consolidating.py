@@ -63,7 +63,14 @@ class _Found:
     """Makes the proposal and returns its id."""
 
 
-def consolidate(vm: Vademecum, *, apply: bool = False, by: Origin | None = None, propose: bool = False) -> Report:
+def consolidate(
+    vm: Vademecum,
+    *,
+    apply: bool = False,
+    by: Origin | None = None,
+    propose: bool = False,
+    progress: Callable[[int, int], object] = lambda _done, _of: None,
+) -> Report:
     """Look through the memory of this agent and user, and keep a report; a dry run unless told otherwise.
 
     `apply`: carry out what loses nothing and propose the rest, as the person `by`. `propose`: propose promotions and
@@ -75,7 +82,7 @@ def consolidate(vm: Vademecum, *, apply: bool = False, by: Origin | None = None,
     known = _verdicts(_read(before[1])) if before else {}
     steps, trouble = look(vm.bank, asker(vm, KIND), known)
     if apply and by is not None:
-        steps = carry_out(vm.bank, steps, by)
+        steps = carry_out(vm.bank, steps, by, progress)
     for found in [*_promotions(vm), *_from_daily_notes(vm), *_demotions(vm)]:
         steps.append(_proposed(found) if apply or propose else found.step)
     often = tuple(one.id for one in often_used(vm.bank))

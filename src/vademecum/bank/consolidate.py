@@ -9,7 +9,7 @@ alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -34,6 +34,8 @@ Outcome = Literal["", "done", "proposed", "waits", "refused"]
 
 MOST_PAIRS = 20
 """Pairs that a model is asked about in one consolidation."""
+MOST_NAMED = 200
+"""Contradictions that one report names."""
 OFTEN = 5
 """Uses from which on a fact is named as often used."""
 LATELY_MS = 30 * 24 * 60 * 60 * 1000
@@ -41,6 +43,7 @@ LATELY_MS = 30 * 24 * 60 * 60 * 1000
 _CHANGES: frozenset[str] = frozenset({"environment", "convention", "quirk", "fact"})
 """Kinds that are true of the world, where what was said last counts."""
 _ANSWER_TOKENS = 1_000
+_CHUNK = 5_000
 _NEVER = 1 << 60
 _AT_ONCE = ("person", "owner")
 
@@ -124,7 +127,7 @@ def look(
     unknown = [pair for pair in pairs if not verdicts[frozenset(one.id for one in pair)]]
     new, trouble = _judged(ask, unknown[:MOST_PAIRS])
     verdicts |= new
-    steps += [_of_pair(bank, a, b, verdicts[frozenset((a.id, b.id))]) for a, b in pairs]
+    steps += [_of_pair(mine, a, b, verdicts[frozenset((a.id, b.id))]) for a, b in pairs]
     return steps, trouble
 
 
@@ -132,18 +135,25 @@ class _Mine:
     """The facts of one agent with one user that hold, are plain and were written by it."""
 
     def __init__(self, bank: Bank, owner: int) -> None:
-        self._bank = bank
+        self.bank = bank
         self._owner = owner
         self._only = Only(bank.clock())
+        self._latest: dict[str, int] = {}
+
+    def said(self, fact: Fact) -> int:
+        """When it was said last; what is merged into it counts."""
+        return max(_said(fact), self._latest.get(fact.id, 0))
 
     def _pairs(self, kind: str) -> list[tuple[Fact, Fact]]:
         """Linked facts, the one that was said first before the other."""
-        bank = self._bank
+        bank = self.bank
         pairs = facts.linked(bank.db, kind, (self._owner,), self._only)
-        found = {one.n: one for one in bank.rows([n for pair in pairs for n in pair], self._only, ["agent"])}
+        numbers = list(dict.fromkeys(n for pair in pairs for n in pair))
+        rows = (bank.rows(numbers[at : at + _CHUNK], self._only, ["agent"]) for at in range(0, len(numbers), _CHUNK))
+        found = {one.n: one for some in rows for one in some}
         both = [(found[a], found[b]) for a, b in pairs if a in found and b in found]
         both = [pair for pair in both if not any(one.derived for one in pair)]
-        return [(a, b) if (_said(a), a.n) <= (_said(b), b.n) else (b, a) for a, b in both]
+        return [(a, b) if (self.said(a), a.n) <= (self.said(b), b.n) else (b, a) for a, b in both]
 
     def merges(self) -> list[Step]:
         """Near facts: the best of those that say the same stays and has the evidence of all that are near to it."""
@@ -161,28 +171,31 @@ class _Mine:
                 continue
             for other in sorted(near[keeper.id].values(), key=_worth):
                 fits = dict(other.detail).items() <= dict(keeper.detail).items()
-                if other.id not in taken and fits and not taken_back(self._bank, keeper.id, other.id):
+                if other.id not in taken and fits and not taken_back(self.bank, keeper.id, other.id):
                     say = f"{len(other.evidence)} pieces of evidence move along"
                     steps.append(Step("merge", (keeper.id, other.id), say, lossless=True))
                     taken.add(other.id)
+                    self._latest[keeper.id] = max(self.said(keeper), _said(other))
             taken.add(keeper.id)
         return steps
 
     def superseded(self) -> list[Step]:
         """Facts that another took the place of, and that are still open."""
-        rows = self._bank.rows(consolidations.superseded(self._bank.db, (self._owner,)), self._only, ["agent"])
+        rows = self.bank.rows(consolidations.superseded(self.bank.db, (self._owner,)), self._only, ["agent"])
         return [Step("superseded", (one.superseded_by or "", one.id), lossless=True) for one in rows]
 
     def ended(self) -> list[Step]:
         """Facts whose time was up lately: they are closed by their own date, and only named."""
         now = self._only.now
-        numbers = consolidations.ended(self._bank.db, (self._owner,), now - LATELY_MS, now)
-        rows = self._bank.rows(numbers, Only(now, closed=True), ["agent"])
+        numbers = consolidations.ended(self.bank.db, (self._owner,), now - LATELY_MS, now)
+        rows = self.bank.rows(numbers, Only(now, closed=True), ["agent"])
         return [Step("ended", (one.id,), f"on {iso(one.valid_to or 0)[:10]}") for one in rows]
 
     def contradictions(self, gone: set[str]) -> list[tuple[Fact, Fact]]:
-        """Pairs that may exclude each other, the older first; without those that are merged away."""
-        return [pair for pair in self._pairs("contradicts") if not any(one.id in gone for one in pair)]
+        """The newest MOST_NAMED pairs that may exclude each other, in each the older first; without those that are
+        merged away."""
+        found = [pair for pair in self._pairs("contradicts") if not any(one.id in gone for one in pair)]
+        return found[:MOST_NAMED]
 
 
 def taken_back(bank: Bank, target: str, other: str) -> bool:
@@ -222,8 +235,9 @@ def _said(fact: Fact) -> int:
     return max((one.at for one in fact.evidence), default=fact.learnt_at)
 
 
-def _of_pair(bank: Bank, older: Fact, newer: Fact, verdict: str) -> Step:
+def _of_pair(mine: _Mine, older: Fact, newer: Fact, verdict: str) -> Step:
     """What becomes of two facts that may exclude each other."""
+    bank = mine.bank
     if verdict == "same":
         keeper, other = sorted((older, newer), key=_worth)
         if not taken_back(bank, keeper.id, other.id):
@@ -232,7 +246,7 @@ def _of_pair(bank: Bank, older: Fact, newer: Fact, verdict: str) -> Step:
         holds, goes = (older, newer) if verdict == older.id else (newer, older)
         if not taken_back(bank, goes.id, goes.id):
             return Step("judged", (holds.id, goes.id), "a model says that only the first still holds", verdict=verdict)
-    told = not verdict and older.kind in _CHANGES and newer.trust in _AT_ONCE and _said(newer) > _said(older)
+    told = not verdict and older.kind in _CHANGES and newer.trust in _AT_ONCE and mine.said(newer) > mine.said(older)
     if told and not taken_back(bank, older.id, older.id):
         return Step("outdated", (newer.id, older.id), "the owner said the first later")
     say = "a model says that both may hold" if verdict == "both" else ""
@@ -271,13 +285,17 @@ def _line(n: int, a: Fact, b: Fact) -> str:
 # Carrying out
 
 
-def carry_out(bank: Bank, steps: Iterable[Step], by: Origin) -> list[Step]:
+def carry_out(
+    bank: Bank, steps: Sequence[Step], by: Origin, progress: Callable[[int, int], object] = lambda _done, _of: None
+) -> list[Step]:
     """Do what loses nothing, as `by` (a person or the owner), and propose the rest; each step with its outcome.
 
-    A step that is refused leaves the others be. Raises LockedError, StorageError; what was done before stays.
+    `progress` gets how many steps are done, and of how many; a step takes about 10 ms. One that is refused leaves the
+    others be. Raises LockedError, StorageError; what was done before stays.
     """
     done: list[Step] = []
-    for step in steps:
+    for n, step in enumerate(steps, 1):
+        progress(n, len(steps))
         act = _ACTS.get(step.rule)
         if act is None:
             done.append(step)

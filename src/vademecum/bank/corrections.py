@@ -22,7 +22,7 @@ from vademecum.gate.candidate import Candidate, Staged
 from vademecum.model import Origin
 from vademecum.search.prepare import prepare
 from vademecum.search.stopwords import stop_words
-from vademecum.store import facts, retention
+from vademecum.store import facts, promotions, retention
 from vademecum.store.facts import Only
 
 if TYPE_CHECKING:
@@ -111,6 +111,11 @@ def propose_if_repeated(bank: Bank, finding: Finding, origin: Origin, session: s
             origin = origin.joined(Origin.parse(seen.origin))
     if len(earlier) != 1:
         return None
+    from vademecum.bank.promote import Promotable, decided
+
+    one = Promotable(f"message:{finding.row.id}", finding.text, finding.kind, origin)
+    if decided(bank.db, bank.actor, bank.clock(), one):
+        return None
     store = "user" if finding.kind == "preference" else "memory"
     candidate = Candidate(
         tier="core",
@@ -128,7 +133,10 @@ def propose_if_repeated(bank: Bank, finding: Finding, origin: Origin, session: s
         decision = bank.gate.admit(candidate)
     except RefusedError:  # a person rejected it before; the gate has recorded why
         return None
-    return decision.proposal.id if isinstance(decision, Staged) else None
+    if not isinstance(decision, Staged):
+        return None
+    promotions.put(bank.db, decision.proposal.id, one.source, one.text)  # rejected, it comes back in no other words
+    return decision.proposal.id
 
 
 def _alike_in(content: str, statement: str) -> list[str]:

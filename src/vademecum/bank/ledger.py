@@ -89,14 +89,15 @@ class Ledger:
         scopes = self.scopes(draft.actor)
         there = facts.owner(self.db, *scopes.parts(draft.scope))
         same, known = self._same(there, words, draft)
-        if known:
+        if known or (same is not None and draft.derived and not same.derived):  # a derivation confirms nothing
             return self._known(same)
         asks = act is None and (propose or not self._at_once(draft.origin, draft.actor))
         if same is None and asks and (waiting := self._asking.waiting(draft, "add")):
             return waiting
         target = same.id if same else id_
         added = tuple((target, evidence_key(one), True) for one in self._fresh(same, draft))
-        change = Change({} if same else {target: {"withdrawn": [1, 0]}}, evidence=added)
+        said: Fields = {"derived": [1, 0]} if same is not None and same.derived and not draft.derived else {}
+        change = Change({target: said} if same else {target: {"withdrawn": [1, 0]}}, evidence=added)
 
         def effect(full: str) -> Effect:
             if same is not None:
@@ -110,7 +111,8 @@ class Ledger:
         draft = draft.reading(full)
         if same is not None:
             self._add_evidence(same.n, draft)
-            facts.set_fields(self.db, same.n, {"confirmations": same.confirmations + 1})
+            own = {name: two[1] for name, two in said.items()}
+            facts.set_fields(self.db, same.n, {"confirmations": same.confirmations + 1, **own})
             fact = self.settle(same.n)
             return Retained(
                 "merged", fact, message=f"The fact {same.id} says so already; it has more evidence. {note}".strip()
