@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from contract_suite import FACTS, QUESTIONS, Case, ProviderContract, Ticking, turn
 from pydantic import ValidationError
@@ -326,13 +327,15 @@ def test_the_vendors_client_reads_what_the_provider_wrote(server: SupermemorySer
     memory = opened(server, tmp_path)
     memory.sync_turn(turn(1, FACTS[0]))
     id_ = memory.store(FACTS[1])
-    tag, official = "vademecum-default", Official(api_key=KEY, base_url=server.url, max_retries=0)
-    assert "5433" in str(official.search(tag, query=QUESTIONS[0]).results)
-    listed = official.list(tag, "documents", page=1, limit=5, include={"content": True})
-    assert [one.metadata["kind"] for one in listed.documents] == ["turn", "fact"]
-    official.add(tag, content="Told by another client.", id="other-1")
-    assert "Told by another client." in [one.text for one in memory.export()]
-    assert official.documents.delete(tag, ids=[id_]).count == 1
+    tag = "vademecum-default"
+    with httpx.Client() as client:
+        official = Official(api_key=KEY, base_url=server.url, http_client=client)
+        assert "5433" in str(official.search(tag, query=QUESTIONS[0]).results)
+        listed = official.list(tag, "documents", page=1, limit=5, include={"content": True})
+        assert [one.metadata["kind"] for one in listed.documents] == ["turn", "fact"]
+        official.add(tag, content="Told by another client.", id="other-1")
+        assert "Told by another client." in [one.text for one in memory.export()]
+        assert official.documents.delete(tag, ids=[id_]).count == 1
     assert server.texts()[-1] == "Told by another client."
     memory.close()
 

@@ -133,7 +133,7 @@ class Supermemory(Provider):
         with _ours():
             said = options(context.settings, context.env)
             self._options, self._context = said, context
-            headers = {"Authorization": f"Bearer {said.key}", "x-sm-source": "vademecum"}
+            headers = {"Authorization": f"Bearer {said.key}"}
             self._http = Http("Supermemory", said.base, headers=headers, seconds=context.seconds, clock=context.clock)
 
     def close(self) -> None:
