@@ -115,8 +115,6 @@ def _promotions(vm: Vademecum) -> list[_Found]:
 
 def _from_daily_notes(vm: Vademecum) -> list[_Found]:
     """Sentences of the last weeks' daily notes that a rule takes for lasting, as entries of the bounded core."""
-    if not vm.config.memory.daily_notes:
-        return []
     found: list[_Found] = []
     for one in daily_candidates(vm, limit=PROPOSED):
         step = Step("promote", (one.source,), f"{'; '.join(one.why)}; to {one.to}")

@@ -8,7 +8,7 @@ forgetting hold for it wherever it ends up; what was decided before is not propo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -106,11 +106,18 @@ def _of_recalled(vm: Vademecum, provider: str, one: Recalled) -> Promotable:
 
 
 def find(vm: Vademecum, source: str) -> Promotable:
-    """What `source` names: a fact by its id, or `NAME:ID` of the memory that is active. Raises NotFoundError."""
+    """What `source` names: a fact by its id, `NAME:ID` of the memory that is active, or `daily:DAY#DIGITS`.
+
+    Raises NotFoundError.
+    """
     name, mark, _ = source.partition(":")
     if not mark:
         return of_fact(vm.bank, vm.bank.get(source))
-    if name == vm.config.memory.provider and name != "bank":
+    if name == "daily":
+        for one in from_daily_notes(vm):
+            if one.source == source:
+                return one
+    elif name == vm.config.memory.provider and name != "bank":
         items = vm.manager.ask(lambda provider: list(islice(provider.facts(), MOST_ITEMS)))
         for one in from_recalled(vm, name, items):
             if one.source == source:
@@ -245,14 +252,17 @@ def demote(vm: Vademecum, head: NoteHead, days: int) -> Promoted:
 
 
 def daily_candidates(vm: Vademecum, *, limit: int = 20) -> list[Promotable]:
-    """Sentences of the daily notes of the last DAILY_DAYS that a rule takes for lasting, on which nobody has decided.
+    """Sentences of the last DAILY_DAYS of daily notes that a rule takes for lasting, on which nobody has decided."""
+    return undecided(vm.db, vm.actor, vm.clock(), list(from_daily_notes(vm)), known(vm))[:limit]
 
-    None from outside, and none that is in quarantine.
-    """
+
+def from_daily_notes(vm: Vademecum) -> Iterator[Promotable]:
+    """All such sentences; none from outside, none that is in quarantine, none where daily notes are switched off."""
     from vademecum.bank.daily import DailyIndex
     from vademecum.bank.signals import signals
 
-    found: list[Promotable] = []
+    if not vm.config.memory.daily_notes:
+        return
     for part in DailyIndex(vm.bank, vm.folder.daily).parts(since=vm.clock() - DAILY_DAYS * _DAY_MS):
         if part.trust in ("outside", "user"):
             continue
@@ -260,10 +270,9 @@ def daily_candidates(vm: Vademecum, *, limit: int = 20) -> list[Promotable]:
             if one.target is None or not readable(one.statement):
                 continue
             to: To = one.target if len(one.statement) <= LONGEST_ENTRY else "note"
-            digest = sha256_of(one.statement)[:8]
             day = part.id.removeprefix("daily:").partition("#")[0]
             evidence = Evidence(one.statement, part.origin, part.at, part.session)
             why = (f"written down in the daily note {day}", f"{one.branch}: {one.reason}")
+            source = f"daily:{day}#{sha256_of(one.statement)[:8]}"
             kind = "preference" if one.target == "user" else "fact"
-            found.append(Promotable(f"daily:{day}#{digest}", one.statement, kind, part.origin, (evidence,), why, to=to))
-    return undecided(vm.db, vm.actor, vm.clock(), found, known(vm))[:limit]
+            yield Promotable(source, one.statement, kind, part.origin, (evidence,), why, to=to)

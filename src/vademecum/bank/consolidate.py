@@ -172,7 +172,7 @@ class _Mine:
             for other in sorted(near[keeper.id].values(), key=_worth):
                 fits = dict(other.detail).items() <= dict(keeper.detail).items()
                 if other.id not in taken and fits and not taken_back(self.bank, keeper.id, other.id):
-                    say = f"{len(other.evidence)} pieces of evidence move along"
+                    say = f"{len(other.evidence)} more to its evidence"
                     steps.append(Step("merge", (keeper.id, other.id), say, lossless=True))
                     taken.add(other.id)
                     self._latest[keeper.id] = max(self.said(keeper), _said(other))

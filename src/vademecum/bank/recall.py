@@ -146,7 +146,7 @@ class _Recalling:
 
     def _daily(self, *, timed: bool) -> list[_Ranked]:
         """Parts of daily notes; nothing is imported where there are none."""
-        if self._bank.daily() is None:
+        if self._asked.what != "all" or self._bank.daily() is None:
             return []
         from vademecum.bank.daily import recall_daily
 

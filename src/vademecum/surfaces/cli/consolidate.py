@@ -183,9 +183,10 @@ def promote(app: App, fact_id: str | None, *, to: str | None, candidates: bool, 
 
 
 def _candidates(app: App, limit: int) -> None:
-    from vademecum.agent.promoting import bank_candidates, provider_candidates
+    from vademecum.agent.promoting import bank_candidates, daily_candidates, provider_candidates
 
-    found = [*bank_candidates(app.vm, limit=limit), *provider_candidates(app.vm, limit=limit)][:limit]
+    places = (bank_candidates, daily_candidates, provider_candidates)
+    found = [one for look in places for one in look(app.vm, limit=limit)][:limit]
     style, lines = app.style, list[str]()
     for one in found:
         lines += [*([""] if lines else []), style.indent(one.text, "")]
