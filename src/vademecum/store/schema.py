@@ -475,6 +475,13 @@ CREATE VIRTUAL TABLE daily_text USING fts5(
 CREATE TRIGGER daily_parts_deleted AFTER DELETE ON daily_parts BEGIN DELETE FROM daily_text WHERE rowid = old.n; END;
 """
 
+_MOVES = """
+CREATE TABLE provider_moves (
+  source TEXT NOT NULL, target TEXT NOT NULL, agent TEXT NOT NULL, user TEXT NOT NULL, item TEXT NOT NULL,
+  sha256 TEXT NOT NULL, stored TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (source, target, agent, user, item)
+) STRICT, WITHOUT ROWID;
+"""
+
 MIGRATIONS: list[tuple[str, str]] = [
     ("sessions", _SESSIONS),
     ("core", _CORE),
@@ -492,4 +499,5 @@ MIGRATIONS: list[tuple[str, str]] = [
     ("outbox", _OUTBOX),
     ("speakers", _SPEAKERS),
     ("care", _CARE),
+    ("moves", _MOVES),
 ]
