@@ -451,9 +451,7 @@ CREATE TABLE promotions (
   proposal TEXT PRIMARY KEY REFERENCES proposals (id) ON DELETE CASCADE, source TEXT NOT NULL, text TEXT NOT NULL
 ) STRICT;
 CREATE TRIGGER promotions_erased AFTER UPDATE OF text ON proposals WHEN new.text = '' AND new.before = ''
-BEGIN
-  DELETE FROM promotions WHERE proposal = new.id;
-END;
+  BEGIN DELETE FROM promotions WHERE proposal = new.id; END;
 CREATE TABLE consolidations (
   n INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, user TEXT NOT NULL, at INTEGER NOT NULL, plan TEXT NOT NULL
 ) STRICT;
@@ -462,12 +460,10 @@ CREATE TABLE note_uses (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE daily_files (
   n INTEGER PRIMARY KEY, agent TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL, sha256 TEXT NOT NULL,
-  UNIQUE (agent, name)
-) STRICT;
+  UNIQUE (agent, name)) STRICT;
 CREATE TABLE daily_parts (
   n INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL REFERENCES daily_files (n) ON DELETE CASCADE,
-  line INTEGER NOT NULL, lines INTEGER NOT NULL
-) STRICT;
+  line INTEGER NOT NULL, lines INTEGER NOT NULL) STRICT;
 CREATE INDEX daily_parts_file ON daily_parts (file);
 CREATE VIRTUAL TABLE daily_text USING fts5(
   body, content='', contentless_delete=1, tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
