@@ -278,3 +278,32 @@ def test_only_a_person_forgets_and_takes_back(vm: Vademecum) -> None:
     with pytest.raises(RefusedError):
         vm.review.undo(1, by=OWNER)
     assert "first" in path(vm).read_text(encoding="utf-8")
+
+
+def test_what_hides_in_a_file_is_in_no_answer(vm: Vademecum) -> None:
+    vm.folder.daily.mkdir()
+    file = vm.folder.daily / "2026-11-28.md"
+    file.write_text("The staging server\u200b\u2060 is in Ghent.", encoding="utf-8")
+    assert found(vm, "staging server Ghent") == []
+    file.write_text("The staging server has ghp_0123456789abcdefghijABCDEFGHIJ012345.", encoding="utf-8")
+    assert "ghp_" not in "".join(found(vm, "staging server"))
+    assert found(vm, "staging server")
+
+
+def test_a_long_file_is_searched_part_by_part(vm: Vademecum) -> None:
+    vm.folder.daily.mkdir()
+    text = "\n".join(f"## {n // 60 % 24:02}:{n % 60:02}\n\nServer {n} was moved to rack {n}.\n" for n in range(3000))
+    (vm.folder.daily / "2026-11-28.md").write_text(text, encoding="utf-8")
+    assert found(vm, "where is server 1234?")[0] == "Server 1234 was moved to rack 1234."
+    index = DailyIndex(vm.bank, vm.folder.daily)
+    assert len(list(index.parts(since=0))) == 3000
+    assert max(len(one.text) for one in index.parts(since=0)) < 100
+
+
+def test_text_without_any_heading_is_cut_at_its_paragraphs(vm: Vademecum) -> None:
+    vm.folder.daily.mkdir()
+    text = "\n\n".join(f"Paragraph {n} says {'word ' * 60}end{n}." for n in range(40))
+    (vm.folder.daily / "2026-11-28.md").write_text(text, encoding="utf-8")
+    parts = list(DailyIndex(vm.bank, vm.folder.daily).parts(since=0))
+    assert "\n\n".join(one.text for one in parts) == text
+    assert max(len(one.text) for one in parts) < 2000

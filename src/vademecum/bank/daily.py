@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vademecum.bank.types import Evidence, RecallHit
-from vademecum.gate.dailies import FILE_NAME, Written, sources, written
+from vademecum.gate.dailies import FILE_NAME, Sources, written
 from vademecum.gate.trust import CLASSES, Trust
 from vademecum.model import Origin
 from vademecum.search.prepare import fold, prepare
@@ -58,6 +59,13 @@ class Part:
         return f"daily:{self.name.removesuffix('.md')}#{self.line + 1}"
 
 
+class _File(NamedTuple):
+    rows: list[str]
+    begins: list[int]
+    """Where each row begins, in characters."""
+    sources: Sources
+
+
 class DailyIndex:
     """The daily notes of the bank's agent, in `folder`."""
 
@@ -65,8 +73,8 @@ class DailyIndex:
         self._bank = bank
         self._folder = folder
         self._agent = bank.actor.agent
-        self._known: dict[str, list[Written]] = {}
-        self._texts: dict[str, str] = {}
+        self._files: dict[str, _File] = {}
+        self._check = bank.gate.quarantine.check(self._agent)
 
     def reconcile(self) -> int:
         """Bring the index in line with the files; returns how many were read again. 2 ms for a thousand files."""
@@ -105,7 +113,7 @@ class DailyIndex:
         total = sum(weights.values())
         found: list[Part] = []
         for row in daily.matching(db, self._agent, telling, _LOOKED_AT):
-            text = self._lines(row.name, row.line, row.lines)
+            text = "".join(self._file(row.name).rows[row.line : row.line + row.lines])
             there = set(tokens(fold(text)))
             share = sum(weights[word] for word in telling if word in there) / total
             if share >= LEAST and (part := self._part(row.name, row.line, text, share)) is not None:
@@ -116,39 +124,34 @@ class DailyIndex:
         """Every part of the files of the days from `since` (UTC ms) on that may be shown, the oldest first."""
         for entry in sorted(_files(self._folder), key=lambda one: one.name):
             if _day(entry.name) >= since:
-                for line, _, text in parted(self._whole(entry.name)):
+                for line, _, text in parted("".join(self._file(entry.name).rows)):
                     part = self._part(entry.name, line, text, 1.0)
                     if part is not None:
                         yield part
 
     def _part(self, name: str, line: int, text: str, score: float) -> Part | None:
-        """The part with where it came from; None when that is in quarantine."""
-        whole = self._whole(name)
-        begin = sum(map(len, whole.splitlines(keepends=True)[:line]))
-        from_ = sources(self._entries(name), whole, begin, begin + len(text))
-        check = self._bank.gate.quarantine.check(self._agent)
-        if check and any(check(one.origin, one.session, one.user) for one in from_):
+        """The part with where it came from; None when that is in quarantine, or the text is unfit for a prompt."""
+        gate, file = self._bank.gate, self._file(name)
+        from_ = file.sources.of(file.begins[line], file.begins[line] + len(text))
+        if self._check and any(self._check(one.origin, one.session, one.user) for one in from_):
+            return None
+        shown = "\n".join(row for row in text.splitlines() if not _TIME.match(row)).strip()
+        if not shown or gate.inspect(shown):
             return None
         origin = from_[0].origin.joined(*(one.origin for one in from_[1:])) if from_ else Origin.file()
         reader, users = self._bank.ledger.reader, {one.user for one in from_} or {self._bank.actor.user}
         trust = CLASSES[max(CLASSES.index(reader.trust(str(origin), self._agent, user)) for user in users)]
-        shown = "\n".join(row for row in text.splitlines() if not _TIME.match(row)).strip()
         session = next((one.session for one in from_ if one.session), None)
-        return Part(name, line, shown, origin, trust, _at(name, text), session, score) if shown else None
+        return Part(name, line, gate.redactor.clean(shown), origin, trust, _at(name, text), session, score)
 
-    def _entries(self, name: str) -> list[Written]:
-        day = name.removesuffix(".md")
-        if day not in self._known:
-            self._known[day] = written(self._bank.gate.audit.store, self._agent, day)
-        return self._known[day]
-
-    def _whole(self, name: str) -> str:
-        if name not in self._texts:
-            self._texts[name] = (self._folder / name).read_bytes().decode("utf-8", "replace")
-        return self._texts[name]
-
-    def _lines(self, name: str, line: int, lines: int) -> str:
-        return "".join(self._whole(name).splitlines(keepends=True)[line : line + lines])
+    def _file(self, name: str) -> _File:
+        if name not in self._files:
+            whole = (self._folder / name).read_bytes().decode("utf-8", "replace")
+            rows = whole.splitlines(keepends=True)
+            entries = written(self._bank.gate.audit.store, self._agent, name.removesuffix(".md"))
+            begins = [0, *accumulate(map(len, rows))]
+            self._files[name] = _File(rows, begins, Sources(entries, whole))
+        return self._files[name]
 
 
 def recall_daily(bank: Bank, query: str, *, since: int | None, until: int | None, limit: int) -> list[RecallHit]:

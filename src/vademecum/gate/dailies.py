@@ -52,14 +52,19 @@ def written(store: AuditStore, agent: str, day: str) -> list[Written]:
     return found
 
 
-def sources(entries: Sequence[Written], whole: str, begin: int, end: int) -> list[Written]:
-    """The entries that the characters `begin` to `end` of a file come from; [] for what a person wrote there.
+class Sources:
+    """Where the characters of one file come from: `entries` as they stand in `whole`."""
 
-    An entry that does not stand in the file as it was appended was changed by hand: it may be anywhere.
-    """
-    found: list[Written] = []
-    for one in entries:
-        at = whole.find(one.text)
-        if at < 0 or (at < end and begin < at + len(one.text)):
-            found.append(one)
-    return found
+    def __init__(self, entries: Sequence[Written], whole: str) -> None:
+        self._spans: list[tuple[int, int, Written]] = []
+        self._anywhere: list[Written] = []
+        for one in entries:
+            places = [found.start() for found in re.finditer(re.escape(one.text), whole)] if one.text else []
+            self._spans += [(at, at + len(one.text), one) for at in places]
+            if not places:  # it was changed by hand
+                self._anywhere.append(one)
+
+    def of(self, begin: int, end: int) -> list[Written]:
+        """The entries that the characters `begin` to `end` come from; [] for what a person wrote there."""
+        here = [one for first, last, one in self._spans if first < end and begin < last]
+        return list(dict.fromkeys([*here, *self._anywhere]))
