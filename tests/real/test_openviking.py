@@ -10,6 +10,7 @@ import json
 import re
 import time
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +37,8 @@ def extracted(request: dict[str, Any]) -> openai.Answer:
     whole = json.dumps(request["messages"], ensure_ascii=False)
     said = dict.fromkeys(re.findall(r"(?:The staging database|Marta prefers)[^\"\\]*?\.(?: \(\d\))?", whole))
     lines = [
-        f"sdk.create_preferences(peer_id='',user='user',topic={f'topic {number} {hash(text) % 10**8}'!r},content={text!r})"
-        for number, text in enumerate(said)
+        f"sdk.create_preferences(peer_id='',user='user',topic='{zlib.crc32(text.encode())}',content={text!r})"
+        for text in said
     ]
     return openai.text("```python\n" + "\n".join([*lines, "sdk.commit()"]) + "\n```")
 
@@ -55,7 +56,11 @@ class TestServer(ProviderContract):
         settings = {"endpoint": server.instance.url, "user": request.node.name[:60].strip("_")}
         far = {"endpoint": "http://viking.example.org"}
         return Case(
-            OpenViking, settings, {"VADEMECUM_HOME": str(tmp_path)}, settle=lambda: settled(server), unconfigured=(far, {})
+            OpenViking,
+            settings,
+            {"VADEMECUM_HOME": str(tmp_path)},
+            settle=lambda: settled(server),
+            unconfigured=(far, {}),
         )
 
 
