@@ -320,6 +320,7 @@ class ProviderContract:
                 manager.sync_all(turn(number, f"{FACTS[0]} ({number})"))
             manager.deliver(seconds=case.seconds)
             assert manager.status().waiting == 3
+        manager.on_session_end("01SESSION")
         self.delivered(manager, clock)
         case.settle()
         held = texts(list(manager.ready().export()))

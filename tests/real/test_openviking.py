@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract_suite import FACTS, QUESTIONS, Case, ProviderContract, Ticking
+from contract_suite import Case, ProviderContract
 from instances import Instance, openviking
 
 from servers import openai

@@ -65,7 +65,7 @@ class Viking:
             return False
         roots = self.memories if memory else (self.root, SHARED)
         own_peer = f"{self.root}/peers/"
-        if uri.startswith(own_peer) and not uri.startswith(f"{own_peer}{self.agent}/"):
+        if uri.startswith(own_peer) and not f"{uri}/".startswith(f"{own_peer}{self.agent}/"):
             return False
         return any(uri.startswith(f"{root}/") or (uri == root and not memory) for root in roots)
 
