@@ -78,9 +78,8 @@ def consolidate(
     """
     if apply:
         require_person(by or Origin.assistant(), "consolidate")
-    before = consolidations.last(vm.db, vm.actor)
-    known = _verdicts(_read(before[1])) if before else {}
-    steps, trouble = look(vm.bank, asker(vm, KIND), known)
+    before = last_report(vm)
+    steps, trouble = look(vm.bank, asker(vm, KIND), _verdicts(before) if before else {})
     if apply and by is not None:
         steps = carry_out(vm.bank, steps, by, progress)
     for found in [*_promotions(vm), *_from_daily_notes(vm), *_demotions(vm)]:
@@ -92,13 +91,12 @@ def consolidate(
 
 
 def last_report(vm: Vademecum) -> Report | None:
-    """The report of the last consolidation of this agent and user; None when there was none."""
+    """The report of the last consolidation of this agent and user; None when there was none that can be read."""
     kept = consolidations.last(vm.db, vm.actor)
-    return _read(kept[1]) if kept else None
-
-
-def _read(text: str) -> Report:
-    return msgspec.json.decode(text, type=Report)
+    try:
+        return msgspec.json.decode(kept[1], type=Report) if kept else None
+    except msgspec.MsgspecError:  # of another version: the next one takes its place
+        return None
 
 
 def _verdicts(report: Report) -> dict[frozenset[str], str]:
