@@ -100,7 +100,7 @@ def migrate(
     with contextlib.ExitStack() as stack:
         from_ = stack.enter_context(provider(vm, source))
         to = stack.enter_context(provider(vm, target))
-        progress(0, 0, source)
+        progress(0, 0, f"reading {source}")
         items = from_.ask(lambda one: recalled(list(one.facts() if source == "bank" else one.export())), READ_SECONDS)
         run = _Run(vm, from_, to, pause)
         done, stopped = run.all(items, dry_run=dry_run, progress=progress)
@@ -124,7 +124,7 @@ class _Run:
         there, noted = self._held(), self._lane.noted()
         done: list[Moved] = []
         for item in items:
-            progress(len(done), len(items), item.text)
+            progress(len(done), len(items), self._to.name)
             text = self._vm.redactor.clean(without_fences(item.text)).strip()
             digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
             try:
@@ -136,7 +136,7 @@ class _Run:
             if moved.outcome in ("stored", "there"):
                 there.add(plain(text))
             done.append(moved)
-        progress(len(done), len(items), "")
+        progress(len(done), len(items), f"comparing {self._to.name}")
         return tuple(done), ""
 
     def _held(self) -> set[str]:

@@ -58,8 +58,11 @@ def show(app: App, store: StoreName | None) -> None:
 
 @memory.command()
 @click.option("--check", is_flag=True, help="Store, find and erase a sentence in the memory next to the core.")
+@click.option(
+    "--wait", type=click.FloatRange(0, 3600), metavar="SECONDS", help="With --check: longest wait to find it."
+)
 @click.pass_obj
-def status(app: App, check: bool) -> int:
+def status(app: App, check: bool, wait: float | None) -> int:
     """Print how full each store is, how the memory next to the core is, and what to do about it.
 
     Exit code 1 when that memory cannot be used, is left alone, has refused something, or fails the check.
@@ -67,7 +70,7 @@ def status(app: App, check: bool) -> int:
     from vademecum.surfaces.cli.memory_status import provider_status
 
     views: dict[StoreName, StoreView] = {store: app.vm.memory.view(store) for store in STORES}
-    data, lines, code = provider_status(app, check=check)
+    data, lines, code = provider_status(app, check=check, wait=wait)
     if app.json:
         app.emit({**{name: status_json(view) for name, view in views.items()}, "provider": data})
         return code

@@ -182,9 +182,9 @@ def _asked(app: App, found: Listed) -> dict[str, str]:
     """What a person answers, by key; what stays as it is is left out, and what is taken out is empty."""
     style, given = app.style, dict[str, str]()
     settings = app.vm.config.providers.get(found.name, {})
-    print(f"{style.bold(found.name)}: {PLACES.get(found.place, 'place unknown')}")
+    print(style.indent(f"{found.name}, {PLACES.get(found.place, 'place unknown')}.", ""))
     if found.schema:
-        print(style.dim(f"Enter keeps what is in brackets; {CLEAR} takes a setting out."))
+        print(style.dim(style.indent(f"Enter keeps what is in brackets; {CLEAR} takes a setting out.", "")))
     for one in found.schema:
         about = f" ${one.env}, kept in .env" if one.secret else ""
         print()
@@ -322,9 +322,11 @@ def _may_switch(app: App, old: str, found: Listed, *, yes: bool) -> bool:
 
     style = app.style
     waiting = sum(lane.waiting + lane.aside for lane in lanes(app.vm) if lane.provider == old)
-    app.note(f"{old} is in use. It is not asked or told anything more; what it has learnt stays where it is.")
+    wrap = Style.for_stream(sys.stderr).indent
+    said = f"{old} is in use. It will not be asked or told anything more; what it has learnt stays where it is."
+    app.note(wrap(said, ""))
     if waiting:
-        app.note(_waits(waiting, old))
+        app.note(wrap(_waits(waiting, old), ""))
     question = f"Use {style.bold(found.name)} ({PLACES.get(found.place, '')}) in the place of {style.bold(old)}?"
     return confirmed(question, yes=yes, json=app.json)
 
@@ -351,14 +353,14 @@ def checked(
         raise ProviderError(f"{name} failed the check. {said} {kept}".strip(), error.hint) from error
 
 
-def trip_lines(style: Style, name: str, trip: RoundTrip) -> list[str]:
-    """What a round trip showed, in lines."""
+def trip_lines(style: Style, name: str, trip: RoundTrip, margin: str = "") -> list[str]:
+    """What a round trip showed, in lines behind `margin`."""
     erased = "and erased" if trip.erased else style.warn("and NOT erased")
-    lines = [f"{style.good('✓')} A sentence was stored, found after {trip.found_after:.1f} s, {erased}."]
+    lines = [f"{margin}{style.good('✓')} A sentence was stored, found after {trip.found_after:.1f} s, {erased}."]
     if trip.left:
-        lines.append(style.warn(style.indent(f"{name}: {trip.left}", "! ")))
+        lines.append(style.warn(style.indent(f"{name}: {trip.left}", f"{margin}! ")))
     if trip.kept:
-        lines.append(style.dim(style.indent(f"It says: {trip.kept}", "  ")))
+        lines.append(style.dim(style.indent(f"It says: {trip.kept}", f"{margin}  ")))
     return lines
 
 
@@ -389,7 +391,7 @@ def _report(app: App, old: str, found: Listed, trip: RoundTrip | None, files: li
         lines += [style.dim(style.indent(_waits(waiting, old), "  "))] if waiting else []
         move = f"vademecum provider migrate {old} {found.name}"
         lines.append(style.dim(style.indent(f"To bring along what {old} has learnt: {move}", "  ")))
-    lines.append(style.dim("  Chats, servers and clients that run take it up when they start again."))
+    lines.append(style.dim(style.indent("Chats, servers and clients that run take it up when they start again.", "  ")))
     data: dict[str, object] = {"success": True, "provider": found.name, "place": found.place, "before": old}
     data |= {"checked": checked, "round_trip": trip_json(trip), "files": files, "waiting_for_before": waiting}
     app.emit(data, *lines)

@@ -23,22 +23,22 @@ Shown = tuple[dict[str, object], list[str], int]
 """What scripts see, what people see, and the exit code."""
 
 
-def provider_status(app: App, *, check: bool) -> Shown:
-    """How the memory next to the core is; `check`: with a sentence sent through it and back."""
+def provider_status(app: App, *, check: bool, wait: float | None = None) -> Shown:
+    """How the memory next to the core is; `check`: with a sentence sent through it and back, within `wait` seconds."""
     vm = app.vm
     if not vm.config.memory.provider:
         data: dict[str, object] = {"provider": "", "word": "none"}
         line = f"{app.style.bold('NEXT TO IT'):<14}none"
         return data, [line, app.style.dim(f"{'':14}vademecum memory setup chooses one")], 0
     status, left = vm.manager.status(), _left(app)
-    trip, failure = _tried(app) if check and not status.trouble else (None, None)
+    trip, failure = _tried(app, wait) if check and not status.trouble else (None, None)
     wrong = bool(status.trouble or status.word == "left alone" or status.aside or failure)
     data = _json(app, status, left) | {"check": _check_json(trip, failure) if check else None}
     lines = _lines(app, status, left)
     if trip is not None:
         from vademecum.surfaces.cli.memory_setup import trip_lines
 
-        lines += [f"{'':14}{line}" for line in trip_lines(app.style, status.provider, trip)]
+        lines += trip_lines(app.style, status.provider, trip, " " * 14)
     if failure is not None:
         lines.append(_wrapped(app.style, app.style.bad("✗ "), failure.message))
         lines += [app.style.dim(_wrapped(app.style, "  ", failure.hint))] if failure.hint else []
@@ -52,12 +52,12 @@ def _left(app: App) -> list[Lane]:
     return [lane for lane in lanes(app.vm) if not lane.in_use]
 
 
-def _tried(app: App) -> tuple[RoundTrip | None, ProviderError | None]:
+def _tried(app: App, wait: float | None) -> tuple[RoundTrip | None, ProviderError | None]:
     from vademecum.surfaces.cli.memory_setup import checked
 
     name = app.vm.config.memory.provider
     try:
-        return checked(app, name, app.vm.config, app.vm.env, None, kept=""), None
+        return checked(app, name, app.vm.config, app.vm.env, wait, kept=""), None
     except ProviderError as error:
         return None, error
 

@@ -180,12 +180,12 @@ def _lane_lines(app: App, lane: Lane, failed: Sequence[Waiting]) -> list[str]:
     style, now = app.style, app.vm.clock()
     use = "in use" if lane.in_use else "not in use" if lane.exists else "there is no such memory"
     head = f"{style.bold(lane.provider)}  {use if lane.in_use else style.warn(use)}"
-    kinds = ", ".join(f"{count:,} {_KINDS.get(kind, kind)}" for kind, count in lane.kinds.items())
+    kinds = ", ".join(_counted(kind, count) for kind, count in lane.kinds.items())
     aside = f", {lane.aside:,} refused and set aside" if lane.aside else ""
     lines = [head, f"  {lane.waiting:,} waiting{aside}; the oldest {ago(lane.oldest_at, now)}", style.dim(f"  {kinds}")]
     for row in failed[:_MOST_SHOWN]:
         what = f"{row.kind} of session {row.session}" if row.session else f"{row.kind} {row.ref}"
-        state = "refused" if row.aside else f"tried {row.attempts} times"
+        state = "refused" if row.aside else f"tried {plural(row.attempts, 'time')}"
         lines.append(style.warn(style.indent(f"{what}, {state}: {row.error}", "  ")))
     if len(failed) > _MOST_SHOWN:
         lines.append(style.dim(f"  and {len(failed) - _MOST_SHOWN} more; --json lists 100"))
@@ -198,13 +198,18 @@ def _lane_lines(app: App, lane: Lane, failed: Sequence[Waiting]) -> list[str]:
     return lines
 
 
+def _counted(kind: str, count: int) -> str:
+    noun, rest = _KINDS.get(kind, (kind, ""))
+    return f"{plural(count, noun)}{rest}"
+
+
 _KINDS = {
-    "turn": "turns",
-    "change": "changes of the core",
-    "compress": "compactions",
-    "switch": "changes of session",
-    "end": "ends of sessions",
-    "forget": "requests to erase",
+    "turn": ("turn", ""),
+    "change": ("change", " of the core"),
+    "compress": ("compaction", ""),
+    "switch": ("change", " of session"),
+    "end": ("end", " of a session"),
+    "forget": ("request", " to erase"),
 }
 
 
