@@ -87,13 +87,15 @@ def migrate(
     target: str,
     *,
     dry_run: bool = False,
+    seconds: float = SETTLE_SECONDS,
     progress: Progress = lambda _done, _total, _what: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Migration:
     """Store what `source` holds for this agent and user in `target`. `dry_run`: nothing is stored or noted.
 
-    Of the bank only facts that hold. Raises UsageError, ConfigError, ProviderError when one of them cannot be opened or
-    read; a target that fails later ends it with `stopped`.
+    Of the bank only facts that hold. `seconds`: how long the target may take until it shows what was stored. Raises
+    UsageError, ConfigError, ProviderError when one of them cannot be opened or read; a target that fails later ends it
+    with `stopped`.
     """
     if known(source) == known(target):
         raise UsageError(f"{source!r} cannot be moved into itself. Nothing was changed.")
@@ -107,7 +109,7 @@ def migrate(
         if dry_run:
             return Migration(source, target, done, dry_run=True, stopped=stopped)
         due = {plain(one.text): one.text for one in done if one.outcome in ("stored", "there", "moved")}
-        missing = run.missing(due)
+        missing = run.missing(due, seconds)
         return Migration(source, target, done, dry_run=False, compared=len(due), missing=missing, stopped=stopped)
 
 
@@ -192,9 +194,9 @@ class _Run:
             return Moved(item.id, text, "staged", kept.proposal or "")
         return Moved(item.id, text, "there" if kept.outcome == "merged" else "stored")
 
-    def missing(self, due: dict[str, str]) -> tuple[str, ...]:
+    def missing(self, due: dict[str, str], seconds: float) -> tuple[str, ...]:
         """The texts that the target does not show word for word, once it has had time to settle."""
-        deadline, wait = time.monotonic() + SETTLE_SECONDS, 0.1
+        deadline, wait = time.monotonic() + seconds, 0.1
         while True:
             held = self._held()
             left = tuple(text for words, text in due.items() if words not in held)

@@ -323,9 +323,12 @@ def _drop(app: App, name: str, *, yes: bool) -> int:
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.option("--dry-run", is_flag=True, help="Only say what would be stored.")
+@click.option(
+    "--wait", type=click.FloatRange(0, 3600), metavar="SECONDS", help="Longest wait until TO shows it all."
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def migrate(app: App, source: str, target: str, dry_run: bool, yes: bool) -> int:
+def migrate(app: App, source: str, target: str, dry_run: bool, wait: float | None, yes: bool) -> int:
     """Store everything that FROM holds in TO as well, compare text by text, and report; FROM keeps all of it.
 
     \b
@@ -336,6 +339,7 @@ def migrate(app: App, source: str, target: str, dry_run: bool, yes: bool) -> int
     may be stopped and run again. What comes into the bank counts as outside text from FROM. Exit code 1 when something
     was refused or is not found in TO.
     """
+    from vademecum.agent.migrating import SETTLE_SECONDS
     from vademecum.agent.migrating import migrate as run
     from vademecum.agent.providing import listed
     from vademecum.surfaces.cli.memory_setup import PLACES, not_by_an_agent
@@ -347,7 +351,8 @@ def migrate(app: App, source: str, target: str, dry_run: bool, yes: bool) -> int
             app.emit({"success": True, "outcome": "unchanged"}, "Nothing was changed.")
             return 0
     with counting(json=app.json) as show:
-        done = run(app.vm, source, target, dry_run=dry_run, progress=show or _silent)
+        seconds = SETTLE_SECONDS if wait is None else wait
+        done = run(app.vm, source, target, dry_run=dry_run, seconds=seconds, progress=show or _silent)
     app.emit(_migration_json(done), *_migration_lines(app.style, done))
     return 0 if done.complete else 1
 
