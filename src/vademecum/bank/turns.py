@@ -7,11 +7,9 @@ turns, nothing in quarantine, and nothing at all when neither words nor meaning 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vademecum.bank.normal import normal
 from vademecum.bank.rows import origin_of
 from vademecum.bank.types import Evidence, RecallHit
 from vademecum.errors import ModelError
@@ -19,7 +17,7 @@ from vademecum.gate.trust import Rules
 from vademecum.model import Actor
 from vademecum.search.asked import Asked, asked
 from vademecum.search.fuse import fused
-from vademecum.search.passages import Passages, Spoken
+from vademecum.search.passages import AROUND, Passages, Spoken
 from vademecum.search.query import Term
 from vademecum.search.rank import Wanted, weight
 from vademecum.store import sessions, turns
@@ -31,17 +29,21 @@ if TYPE_CHECKING:
     from vademecum.search.vectors import Floats
     from vademecum.store.connection import Database
 
-BY_WORDS, BY_MEANING = 200, 100
-"""Candidates that the index and the vectors bring."""
-MOST_RANKED = 6_000
+BY_WORDS, BY_MEANING, ANSWERS = 150, 80, 40
+"""Candidates that the index and the vectors bring, and how many of the best of each bring their
+neighbours; more when many hits are wanted."""
+MOST_RANKED = 4_000
 """Matches that the index ranks for one question: those of its rarest words."""
 FREQUENT, FEW = 0.02, 400
 """A word in more than this share of the turns, and in more than FEW, finds too many, unless there is no better one."""
 _COUNTED = 2_000
+ALIKE = 2
+"""As many times more than are wanted are looked at for turns that say the same word by word."""
 _CLIP = 200  # characters of what was said before and after, as context
-FLOOR_WORDS, FLOOR_MEANING = 0.34, 0.33
-"""Below both of these nothing is answered: the share of the question's words, by how rare they are, that stand in the
-best turn and its neighbours, and the cosine of the nearest turn. See docs/how-recall-works.md for the calibration."""
+FLOOR_SHARE, FLOOR_NUMBER, FLOOR_MEANING = 0.30, 0.6, 0.33
+"""Below all of these nothing is answered: the share of the question's words, by how rare they are and by their number,
+that stand in the best turn and its neighbours, and the cosine of the nearest turn. docs/how-recall-works.md says how
+they were calibrated."""
 
 
 @dataclass(slots=True)
@@ -77,13 +79,16 @@ def recall_turns(
         if row is None:
             return []
         within = Within(within.since, within.until, row.n)
-    return _Recalling(db, actor, asked(query, turns.speakers(db, actor)), within, embedder).hits(max(1, limit))
+    question = asked(query, turns.speakers(db, actor))
+    return _Recalling(db, actor, question, within, embedder=embedder, limit=max(1, limit)).hits()
 
 
 class _Recalling:
     """One question on its way."""
 
-    def __init__(self, db: Database, actor: Actor, question: Asked, within: Within, embedder: Embedder | None) -> None:
+    def __init__(
+        self, db: Database, actor: Actor, question: Asked, within: Within, *, embedder: Embedder | None, limit: int
+    ) -> None:
         self._db = db
         self._actor = actor
         self._asked = question
@@ -91,29 +96,32 @@ class _Recalling:
         only = Filter(since=within.since, until=within.until, session=within.session)
         self._index = MessageIndex(db, actor, only)
         self._embedder = embedder
+        self._limit = limit
         self._terms = self._existing()
         self._meaning: Floats | None = None
         self._full: Floats | None = None
 
-    def hits(self, limit: int) -> list[RecallHit]:
+    def hits(self) -> list[RecallHit]:
+        limit = self._limit
         found = self._candidates()
         if not found.ids:
             return []
         passages = self._passages(found)
         fits = passages.fits()
         cosines = self._cosines(found, passages) if self._meaning is not None else {}
-        shares = passages.shares()
-        if max(shares) < FLOOR_WORDS and max(cosines.get("meaning", [0.0])) < FLOOR_MEANING:
+        share, number = passages.shares()
+        near = max(cosines.get("meaning", [0.0]))
+        if share < FLOOR_SHARE and number < FLOOR_NUMBER and near < FLOOR_MEANING:
             return []
         scores = fused(fits | cosines, passages.besides(self._asked), passages.groups)
         order = sorted(range(len(scores)), key=lambda place: (-scores[place], -passages.spoken[place].id))
         best = max(scores)
-        strength = max(*shares, 2 * max(cosines.get("meaning", [0.0])) - 0.2)
+        strength = max(share, 2 * near - 0.2)
         arms = {name: values for name, values in (fits | cosines).items() if name in ("words", "window", "meaning")}
         hits: dict[str, RecallHit] = {}
-        for place in order:
+        for place in order[: ALIKE * limit]:
             row = found.rows[passages.spoken[place].id]
-            same = normal(row.content)
+            same = " ".join(row.content.casefold().split())
             if same in hits:
                 hits[same] = _standing_for(hits[same], row)
             elif len(hits) < limit:
@@ -136,9 +144,12 @@ class _Recalling:
         return found
 
     def _candidates(self) -> _Candidates:
-        ids = dict.fromkeys([*self._by_words(), *self._by_meaning()])
+        words, meaning = self._by_words(), self._by_meaning()
+        ids = dict.fromkeys([*words, *meaning])
         near = turns.beside(self._db, ids)
-        ids |= dict.fromkeys(one for pair in near.values() for one in pair if one is not None)
+        best = max(ANSWERS, self._limit)
+        for one in (*words[:best], *meaning[:best]):
+            ids |= dict.fromkeys(other for other in near.get(one, ()) if other is not None)
         near |= turns.beside(self._db, [one for one in ids if one not in near])
         around = dict.fromkeys(one for pair in near.values() for one in pair if one is not None)
         rows = turns.fetch(self._db, self._actor, ids | around)
@@ -167,7 +178,8 @@ class _Recalling:
         if not chosen:
             return []
         either = " OR ".join(term.match for term in chosen)
-        return (self._index.best if total <= 2 * MOST_RANKED else self._index.newest)(either, BY_WORDS)
+        few = max(BY_WORDS, 4 * self._limit)
+        return (self._index.ranked if total <= 2 * MOST_RANKED else self._index.newest)(either, few)
 
     def _by_meaning(self) -> list[int]:
         if self._embedder is None:
@@ -184,7 +196,7 @@ class _Recalling:
             return []
         self._meaning = meaning
         allowed = turns.allowed_sessions(self._db, self._actor, self._within)
-        return [ref for ref, _ in index.nearest(meaning, BY_MEANING, allowed=allowed)]
+        return [ref for ref, _ in index.nearest(meaning, max(BY_MEANING, 2 * self._limit), allowed=allowed)]
 
     # --- how well they fit
 
@@ -199,18 +211,28 @@ class _Recalling:
 
     def _cosines(self, found: _Candidates, passages: Passages) -> dict[str, list[float]]:
         """Of each turn alone; of it with the turn before; of it with those around it, with the whole question."""
+        import numpy as np
+
         assert self._embedder is not None and self._meaning is not None and self._full is not None
         from vademecum.search.vectors import vector_index
 
-        vectors = vector_index(self._db, "message", self._embedder.name).vectors_of(found.rows)
-        alone, pair, around = list[float](), list[float](), list[float]()
-        full, meaning = self._full, self._meaning
-        own = {one: (float(each @ meaning), float(each @ full)) for one, each in vectors.items()}
-        for one in found.ids:
-            alone.append(own[one][0] if one in own else 0.0)
-            pair.append(_joint([(n, w) for n, w in passages.windows[one] if n in own and w == 1.0], own, vectors, 0))
-            around.append(_joint([(n, w) for n, w in passages.windows[one] if n in own], own, vectors, 1))
-        return {"meaning": alone, "meaning_pair": pair, "meaning_full": around}
+        known = vector_index(self._db, "message", self._embedder.name).vectors_of(found.rows)
+        places = {one: place for place, one in enumerate(known, 1)}
+        vectors = np.zeros((len(known) + 1, len(self._meaning)), dtype=np.float32)  # the first is of those without one
+        for one, place in places.items():
+            vectors[place] = known[one]
+        joined = np.zeros((2, len(found.ids), vectors.shape[1]), dtype=np.float32)
+        for distance, share in AROUND:
+            of = [places.get(passages.beside(one, distance), 0) for one in found.ids]
+            joined[1] += vectors[of] * share
+            if share == 1.0:
+                joined[0] += vectors[of]
+        alone = vectors[[places.get(one, 0) for one in found.ids]] @ self._meaning
+        pair, around = (
+            one @ question / np.maximum(np.linalg.norm(one, axis=1), 1e-6)
+            for one, question in zip(joined, (self._meaning, self._full), strict=True)
+        )
+        return {"meaning": alone.tolist(), "meaning_pair": pair.tolist(), "meaning_full": around.tolist()}
 
     # --- what is said
 
@@ -234,24 +256,6 @@ class _Recalling:
             session_id=row.session_id,
             session_title=row.title,
         )
-
-
-def _joint(
-    members: Sequence[tuple[int, float]],
-    own: dict[int, tuple[float, float]],
-    vectors: dict[int, Floats],
-    which: int,
-) -> float:
-    """The cosine of the weighted mean of the members' vectors."""
-    if not members:
-        return 0.0
-    if len(members) == 1:
-        return own[members[0][0]][which]
-    total = vectors[members[0][0]] * members[0][1]
-    for one, share in members[1:]:
-        total = total + vectors[one] * share
-    length = float(total @ total) ** 0.5
-    return sum(share * own[one][which] for one, share in members) / length if length else 0.0
 
 
 def _standing_for(hit: RecallHit, row: TurnRow) -> RecallHit:
