@@ -40,7 +40,7 @@ class TestLater(ProviderContract):
     @pytest.fixture
     def case(self, server: RetainDBServer) -> Case:
         server.looks, server.flat = 1, True
-        return Case(RetainDB, {"base_url": server.url, "write_mode": "async"}, ENV, down=server.down)
+        return Case(RetainDB, {"base_url": server.url, "write_mode": "async"}, ENV, server.work, server.down, ({}, {}))
 
 
 def opened(

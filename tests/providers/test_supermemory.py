@@ -256,6 +256,18 @@ def test_a_user_is_forgotten_and_the_owner_stays(speaking: SupermemoryServer, tm
     other.close()
 
 
+def test_what_cannot_be_erased_yet_is_an_error_and_not_forgotten(server: SupermemoryServer, tmp_path: Path) -> None:
+    memory = opened(server, tmp_path)
+    memory.sync_turn(turn(1, FACTS[0]))
+    server.processing = True
+    error = failure(memory.forget, Selector("session", "01SESSION"))
+    assert error.passing
+    assert "still processing" in error.message
+    server.processing = False
+    assert memory.forget(Selector("session", "01SESSION")).count == 1
+    memory.close()
+
+
 # --- faults
 
 

@@ -20,12 +20,13 @@ _NEVER = "2026-11-29T12:00:00.000Z"
 
 
 class SupermemoryServer(Rest):
-    """`spaces` is what it holds: documents by namespace and id. `old`: it knows only the APIs 3 and 4."""
+    """`spaces` is what it holds: documents by namespace and id. `old`: it knows only the APIs 3 and 4. `processing`: nothing can be erased."""
 
     def __init__(self, *, old: bool = False) -> None:
         super().__init__()
         self.old = old
         self.spaces: dict[str, dict[str, dict[str, Any]]] = {}
+        self.processing = False
 
     def texts(self) -> list[str]:
         """What it holds, in all namespaces."""
@@ -57,6 +58,9 @@ class SupermemoryServer(Rest):
                 return 200, self._add(space, str(body.get("id") or _hash(body["content"])), body)
             case "DELETE", "document":
                 _only(body, "ids")
+                if self.processing:
+                    errors = [{"id": one, "error": "Document is still processing"} for one in body["ids"]]
+                    return 200, {"count": 0, "errors": errors}
                 here = [one for one in body["ids"] if space.pop(one, None) is not None]
                 errors = [{"id": one, "error": "Document not found"} for one in body["ids"] if one not in here]
                 return 200, {"count": len(here), "errors": errors}

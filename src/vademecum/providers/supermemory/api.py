@@ -20,6 +20,7 @@ from vademecum.providers.supermemory.options import Mode
 _PAGE = 100
 _AT_ONCE = 100  # ids of one request to delete
 _VENDOR = "Supermemory"
+_GONE = ("not found", "forgotten", "ineligible", "does not exist")  # the vendor's words for: there is nothing to erase
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ class Namespaces:
         gone: list[str] = []
         for part in _parts(ids):
             answer = self._http.json("DELETE", f"/ns/{_quoted(tag)}/document", {"ids": part})
-            failed = {str(fields(_VENDOR, one, "id")["id"]) for one in _list(answer, "errors")}
-            gone += [one for one in part if one not in failed]
+            missing = _missing(answer)
+            gone += [one for one in part if one not in missing]
         return gone
 
     def forget(self, tag: str, ids: Sequence[str]) -> list[str]:
@@ -125,6 +126,7 @@ class Namespaces:
         gone: list[str] = []
         for part in _parts(ids):
             answer = self._http.json("DELETE", f"/ns/{_quoted(tag)}/memories", {"ids": part})
+            _missing(answer)
             gone += [str(fields(_VENDOR, one, "id")["id"]) for one in _list(answer, "matches")]
         return gone
 
@@ -212,6 +214,18 @@ def _json(body: object) -> bytes:
 def is_current(http: Http) -> bool:
     """Whether the server speaks version 5. Raises ProviderError when it does not answer."""
     return http.send("GET", "/namespaces", query={"limit": 1}, expected=(404, 405)).status == 200
+
+
+def _missing(answer: object) -> set[str]:
+    """The ids that were not there. Raises ProviderError for one that is, and could not be erased."""
+    missing: set[str] = set()
+    for one in _list(answer, "errors"):
+        error = fields(_VENDOR, one, "id", "error")
+        said = str(error["error"])
+        if not any(word in said.lower() for word in _GONE):
+            raise ProviderError(f"Supermemory could not erase {error['id']}: {said[:200]}", "Try again.", passing=True)
+        missing.add(str(error["id"]))
+    return missing
 
 
 def _accepted(answer: object) -> str:
