@@ -186,8 +186,25 @@ def test_a_conversation_of_which_nothing_could_be_made_is_said_to_be_one(
     viking.sync_turn(turn(1, FACTS[0]))
     error = failure(viking.on_session_end, "01SESSION")
     assert error.passing
-    assert "could not be parsed" in error.message
+    assert "01SESSION: Final response could not be parsed" in error.message
     viking.on_session_end("01SESSION")
+
+
+def test_what_becomes_of_a_conversation_is_known_to_the_next_process(
+    viking: OpenViking, server: OpenVikingServer, tmp_path: Path
+) -> None:
+    server.works = False
+    viking.sync_turn(turn(1, FACTS[0]))
+    viking.on_session_end("01SESSION")
+    assert [path.parent.name for path in viking.backup_paths()] == ["tasks"]
+    server.breaks = True
+    server.work()
+    later = opened(server, tmp_path)
+    assert "could make no memories" in failure(later.sync_turn, turn(1, FACTS[1], session="01BBB")).message
+    later.sync_turn(turn(1, FACTS[1], session="01BBB"))
+    assert later.backup_paths() == ()
+    assert len(server.sessions[f"{ROOT}/sessions/01BBB"]) == 2
+    later.close()
 
 
 def test_a_session_is_made_first_where_the_server_wants_that(viking: OpenViking, server: OpenVikingServer) -> None:

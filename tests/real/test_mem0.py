@@ -59,6 +59,7 @@ def test_it_is_found_and_forgotten_through_vademecum(tmp_path: Path) -> None:
         with vm.session(key="two") as s, s.turn(QUESTIONS[1]) as t:
             assert FACTS[1] in t.context
             t.answer("Green tea.")
+        vm.manager.deliver(wait=30)  # in the background it may come later
         assert vm.manager.ready().forget(Selector("session", said)).count == 1
         assert vm.manager.ready().prefetch(QUESTIONS[1])[0].text == QUESTIONS[1]
 

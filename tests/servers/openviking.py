@@ -84,6 +84,8 @@ class OpenVikingServer(Rest):
             return refused
         under = {one: text for one, text in self.files.items() if one == uri or one.startswith(f"{uri}/")}
         if request.method == "DELETE":
+            if uri == f"viking://user/{user}" and request.headers.get("x-openviking-actor-peer"):
+                return _error("PERMISSION_DENIED", f"Access denied for {uri}")  # other peers' folders are in it
             if any(one != uri for one in under) and request.query.get("recursive") != "true":
                 return _error("FAILED_PRECONDITION", "directory not empty")
             for one in under:

@@ -1,8 +1,7 @@
-"""What Hindsight was handed over, and what still waits for a few more turns: small files in the provider's folder.
+"""What Hindsight was handed over, and what still waits for a few more turns: a small file in the provider's folder.
 
-Idea: turns that wait to be stored together are on disk before the outbox lets go of them; an operation that Hindsight
-carries out later has a file until it is known to be done. Invariant: a turn that was taken is in the file or in
-Hindsight, whatever dies; the same turn is in one document.
+Idea: turns that wait to be stored together are on disk before the outbox lets go of them. Invariant: a turn that was
+taken is in the file or in Hindsight, whatever dies; the same turn is in one document.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ from vademecum.files import write_atomic
 from vademecum.providers.contract import TurnRecord
 from vademecum.providers.hindsight.bank import Document
 
-FILE, OPERATIONS = "turns.json", "operations"
+FILE = "turns.json"
 REMEMBERED = 1_000
 """How many ids of turns that were stored are kept."""
 LONGEST_WAIT_MS = 3_600_000
 """After so long turns are stored although more of them were to come: their session has broken off."""
-TRIES = 3
-"""How often a failed operation is tried again."""
 
 
 @dataclass
@@ -44,20 +41,11 @@ class Batch:
         return Document(f"turns-{first.session}-{first.id}", "\n\n".join(parts), first.session, first.at)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """Something that Hindsight does later; `tries` is how often it was tried again."""
-
-    id: str
-    session: str
-    tries: int = 0
-
-
 class Batches:
-    """The files. One process at a time changes the turns (the outbox sees to it); operations may come from any."""
+    """The file. One process at a time changes it: the outbox sees to it."""
 
     def __init__(self, folder: Path) -> None:
-        self._file, self._folder = folder / FILE, folder / OPERATIONS
+        self._file = folder / FILE
         self.waiting: dict[str, Batch] = {}
         self.done: list[str] = []
 
@@ -102,23 +90,6 @@ class Batches:
         """Hindsight has the turns of that session."""
         self.done += [turn.id for turn in self.waiting.pop(session).turns]
 
-    def operations(self) -> list[Operation]:
-        """What is not known to be done, the oldest first."""
-        found: list[Operation] = []
-        for path in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime):
-            data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Operation(path.stem, str(data["session"]), int(data["tries"])))
-        return found
-
-    def expect(self, operation: Operation) -> None:
-        """Write an operation down. Raises StorageError."""
-        data = {"session": operation.session, "tries": operation.tries}
-        write_atomic(self._folder / f"{operation.id}.json", json.dumps(data).encode(), mode=0o600)
-
-    def settled(self, operation: Operation) -> None:
-        """An operation is over, one way or the other."""
-        (self._folder / f"{operation.id}.json").unlink(missing_ok=True)
-
     def paths(self) -> tuple[Path, ...]:
-        """The files that are there."""
-        return tuple(path for path in (self._file, *self._folder.glob("*.json")) if path.is_file())
+        """The file, if it is there."""
+        return (self._file,) if self._file.is_file() else ()

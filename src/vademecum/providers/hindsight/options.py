@@ -80,28 +80,13 @@ def options(settings: Mapping[str, Any], env: Mapping[str, str], folder: Path | 
         return read.text(both, key) or (read.text(env, variable) if variable else "") or default
 
     url = of("api_url", "HINDSIGHT_API_URL")
-    said = of("mode", "HINDSIGHT_MODE").lower()
-    if said == "local_embedded":
-        raise ConfigError(
-            "Hindsight's mode local_embedded starts a server inside of the agent, which vademecum does not do.",
-            "Start `hindsight-api` yourself, set mode to local and api_url to its address.",
-        )
-    if said and said not in _MODES:
-        raise ConfigError(f"hindsight has no mode {said!r}.", "The modes are cloud and local.")
-    mode = _MODES[said] if said else "local" if url and url.rstrip("/") != CLOUD else "cloud"
-    template = of("bank_id_template", "HINDSIGHT_BANK_ID_TEMPLATE")
-    unknown = set(re.findall(r"\{(\w*)\}", template)) - {"profile", "workspace", "platform", "user", "session"}
-    if unknown:
-        raise ConfigError(
-            f"bank_id_template of hindsight has {{{sorted(unknown)[0]}}}, which nothing fills in.",
-            "Use {profile}, {workspace}, {platform}, {user} or {session}.",
-        )
+    mode = _mode(of("mode", "HINDSIGHT_MODE").lower(), url)
     return Options(
         mode=mode,
         url=url or (CLOUD if mode == "cloud" else LOCAL),
         key=of("api_key", "HINDSIGHT_API_KEY"),
         bank=of("bank_id", "HINDSIGHT_BANK_ID"),
-        template=template,
+        template=_template(of("bank_id_template", "HINDSIGHT_BANK_ID_TEMPLATE")),
         method=cast("Literal['recall', 'reflect']", _one_of(both, "recall_prefetch_method", ("recall", "reflect"))),
         budget=_one_of(
             {**both, "recall_budget": of("recall_budget", "HINDSIGHT_BUDGET", "mid")}, "recall_budget", BUDGETS
@@ -122,6 +107,27 @@ def options(settings: Mapping[str, Any], env: Mapping[str, str], folder: Path | 
             if read.text(both, key)
         },
     )
+
+
+def _mode(said: str, url: str) -> Literal["cloud", "local"]:
+    if said == "local_embedded":
+        raise ConfigError(
+            "Hindsight's mode local_embedded starts a server inside of the agent, which vademecum does not do.",
+            "Start `hindsight-api` yourself, set mode to local and api_url to its address.",
+        )
+    if said and said not in _MODES:
+        raise ConfigError(f"hindsight has no mode {said!r}.", "The modes are cloud and local.")
+    return _MODES[said] if said else "local" if url and url.rstrip("/") != CLOUD else "cloud"
+
+
+def _template(said: str) -> str:
+    unknown = set(re.findall(r"\{(\w*)\}", said)) - {"profile", "workspace", "platform", "user", "session"}
+    if unknown:
+        raise ConfigError(
+            f"bank_id_template of hindsight has {{{sorted(unknown)[0]}}}, which nothing fills in.",
+            "Use {profile}, {workspace}, {platform}, {user} or {session}.",
+        )
+    return said
 
 
 def _fit(text: str) -> str:

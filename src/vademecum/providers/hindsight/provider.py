@@ -32,14 +32,16 @@ from vademecum.providers.contract import (
     TurnRecord,
 )
 from vademecum.providers.hindsight.bank import Bank, Document, Fact
-from vademecum.providers.hindsight.batches import TRIES, Batches, Operation
+from vademecum.providers.hindsight.batches import Batches
 from vademecum.providers.hindsight.options import BUDGETS, SCOPES, TYPES, Options, options
 from vademecum.providers.matching import SHORTEST_PART, is_meant, plain
+from vademecum.providers.pending import Operation, Pending
 
 _LONGEST_QUERY = 800
 _LONGEST_NEEDLE = 200
 _MOST = 20  # facts of one answer
 _CHECKED = 20  # operations that are asked about after one turn
+_TRIES = 3  # how often a failed one is tried again
 _WAIT_SECONDS, _LOOK_SECONDS = 10.0, 0.2
 _KINDS = {"world": "fact"}
 
@@ -85,6 +87,7 @@ class Hindsight(Provider):
         self._options: Options | None = None
         self._context: Context | None = None
         self._files: Batches | None = None
+        self._operations: Pending | None = None
         self._syncing = threading.Lock()
 
     def available(self, settings: Mapping[str, Any], env: Mapping[str, str]) -> Availability:
@@ -131,7 +134,7 @@ class Hindsight(Provider):
         with _ours():
             said = options(context.settings, context.env, context.folder)
             self._options, self._context = said, context
-            self._files = Batches(context.folder)
+            self._files, self._operations = Batches(context.folder), Pending(context.folder / "operations")
             self._opened = self._bank_of(Http(
                 "Hindsight", said.url, headers={"Authorization": f"Bearer {said.key}"} if said.key else {},
                 seconds=min(said.seconds or context.seconds, context.seconds), clock=context.clock,
@@ -167,6 +170,11 @@ class Hindsight(Provider):
     def _batches(self) -> Batches:
         assert self._files is not None, "open comes first"
         return self._files
+
+    @property
+    def _pending(self) -> Pending:
+        assert self._operations is not None, "open comes first"
+        return self._operations
 
     def system_block(self) -> str:
         """What the model needs to know of the tools."""
@@ -238,7 +246,7 @@ class Hindsight(Provider):
         later = self._said.in_background if in_background is None else in_background
         operation = self._bank.retain(document, in_background=later)
         if operation:
-            self._batches.expect(Operation(operation, document.session))
+            self._pending.expect(Operation(operation, document.session))
         return operation
 
     def _look_after(self) -> None:
@@ -247,18 +255,18 @@ class Hindsight(Provider):
         The turn itself is stored by then; the error is for the person, and the retry of the turn asks again.
         """
         failed: list[str] = []
-        for operation in self._batches.operations()[:_CHECKED]:
+        for operation in self._pending.all()[:_CHECKED]:
             state, why = self._bank.state(operation.id)
             if state in ("pending", "processing"):
                 continue
             if state == "failed":
                 failed.append(why)
-                if operation.tries < TRIES:
+                if operation.tries < _TRIES:
                     self._bank.again(operation.id)
-                    self._batches.expect(Operation(operation.id, operation.session, operation.tries + 1))
+                    self._pending.expect(Operation(operation.id, operation.session, operation.tries + 1))
                     continue
                 log.warning("Hindsight gave up on a text of session %s: %s", operation.session or "-", why[:200])
-            self._batches.settled(operation)
+            self._pending.settled(operation)
         if failed:
             raise ProviderError(
                 f"Hindsight accepted {len(failed)} texts and could not process them: {failed[0][:200] or 'no reason'}.",
@@ -357,9 +365,9 @@ class Hindsight(Provider):
         actor = self._host.actor
         if user != actor.user:
             return self._other(user).erase_all()
-        for operation in self._batches.operations():
+        for operation in self._pending.all():
             bank.cancel(operation.id)
-            self._batches.settled(operation)
+            self._pending.settled(operation)
         self._batches.load()
         count = sum(len(batch.turns) for batch in self._batches.waiting.values())
         self._batches.waiting.clear()
@@ -403,16 +411,15 @@ class Hindsight(Provider):
         is raised then has the erasure tried again.
         """
         deadline = time.monotonic() + _WAIT_SECONDS
-        meant = [one for one in self._batches.operations() if session is None or one.session == session]
         late: list[Operation] = []
-        for operation in meant:
+        for operation in self._pending.all(session):
             while (state := self._bank.state(operation.id)[0]) in ("pending", "processing"):
                 if time.monotonic() > deadline:
                     late.append(operation)
                     break
                 time.sleep(_LOOK_SECONDS)
             if state == "failed" and session is not None:
-                self._batches.settled(operation)
+                self._pending.settled(operation)
         for operation in late:
             self._bank.cancel(operation.id)
         yield
@@ -425,7 +432,7 @@ class Hindsight(Provider):
 
     def backup_paths(self) -> tuple[Path, ...]:
         """Turns that wait, and what is not known to be done."""
-        return self._files.paths() if self._files is not None else ()
+        return (*self._batches.paths(), *self._pending.paths()) if self._files is not None else ()
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from vademecum.clock import iso
@@ -33,11 +34,13 @@ from vademecum.providers.matching import is_meant
 from vademecum.providers.openviking.options import ENDPOINT, Options, options
 from vademecum.providers.openviking.tools import CATEGORIES, TOOLS, WRITERS, Tools, address
 from vademecum.providers.openviking.viking import SHARED, Found, Viking
+from vademecum.providers.pending import Operation, Pending
 
 _LONGEST_QUERY = 2_000
 _LONGEST_TEXT = 1_500  # characters of one recalled file
 _LONGEST_NEEDLE = 200
 _REMEMBERED = 500  # ids of turns that were stored lately
+_CHECKED = 20  # tasks that are asked about after one turn
 _WAIT_SECONDS, _LOOK_SECONDS = 15.0, 0.25
 _UNDER_WAY = ("pending", "running")
 
@@ -51,6 +54,7 @@ class OpenViking(Provider):
         self._viking: Viking | None = None
         self._options: Options | None = None
         self._context: Context | None = None
+        self._tasks: Pending | None = None
         self._done: OrderedDict[str, None] = OrderedDict()
         self._syncing, self._meeting = threading.Lock(), threading.Lock()
         self._met = False
@@ -83,16 +87,16 @@ class OpenViking(Provider):
         """Prepare the connection; nothing is sent before the first request. Raises ProviderError."""
         with _ours():
             said = options(context.settings, context.env)
-            self._options, self._context = said, context
+            self._options, self._context, self._tasks = said, context, Pending(context.folder / "tasks")
             self._viking = self._view(context.actor, said.user_of(context.actor))
 
-    def _view(self, actor: Actor, user: str) -> Viking:
-        """The API as that user sees it."""
+    def _view(self, actor: Actor, user: str, *, whole: bool = False) -> Viking:
+        """The API as that user sees it; `whole`: with what every agent has of them."""
         said, context = self._said, self._host
         agent = said.agent_of(actor)
-        headers = {
-            "X-OpenViking-Account": said.account, "X-OpenViking-User": user, "X-OpenViking-Actor-Peer": agent,
-        } | ({"X-API-Key": said.key} if said.key else {})  # fmt: skip
+        headers = {"X-OpenViking-Account": said.account, "X-OpenViking-User": user}
+        headers |= {} if whole else {"X-OpenViking-Actor-Peer": agent}
+        headers |= {"X-API-Key": said.key} if said.key else {}
         http = Http("OpenViking", said.url, headers=headers, seconds=context.seconds, clock=context.clock)
         return Viking(http, user, agent)
 
@@ -105,6 +109,11 @@ class OpenViking(Provider):
     def _said(self) -> Options:
         assert self._options is not None, "open comes first"
         return self._options
+
+    @property
+    def _pending(self) -> Pending:
+        assert self._tasks is not None, "open comes first"
+        return self._tasks
 
     @property
     def _host(self) -> Context:
@@ -173,35 +182,48 @@ class OpenViking(Provider):
 
     def sync_turn(self, turn: TurnRecord) -> None:
         """Add an exchange to its conversation, once. OpenViking's model is asked when the conversation is over."""
-        with self._syncing:
+        with self._syncing, _ours():
             viking = self._to()
-            if turn.id in self._done or viking.grep(viking.session(turn.session), turn.id):
-                return
-            at = iso(turn.at)
-            messages = [{"role": "user", "content": turn.user, "turn_id": turn.id, "created_at": at}]
-            if turn.assistant.strip():
-                messages.append({"role": "assistant", "content": turn.assistant, "turn_id": turn.id, "created_at": at})
-            viking.add(turn.session, messages)
+            if turn.id not in self._done and not viking.grep(viking.session(turn.session), turn.id):
+                self._add(viking, turn)
             self._done[turn.id] = None
             while len(self._done) > _REMEMBERED:
                 self._done.popitem(last=False)
+            self._look_after()
+
+    def _add(self, viking: Viking, turn: TurnRecord) -> None:
+        at = iso(turn.at)
+        messages = [{"role": "user", "content": turn.user, "turn_id": turn.id, "created_at": at}]
+        if turn.assistant.strip():
+            messages.append({"role": "assistant", "content": turn.assistant, "turn_id": turn.id, "created_at": at})
+        viking.add(turn.session, messages)
 
     def on_session_end(self, session: str) -> None:
-        """Have memories made of the conversation, and look whether it worked. Raises ProviderError when it did not."""
-        viking = self._to()
-        task = viking.commit(session)
-        deadline = time.monotonic() + min(_WAIT_SECONDS, self._host.seconds)
-        while task:
-            state, why = viking.task(task)
+        """Have memories made of the conversation. Whether it worked is looked at with what comes next."""
+        with self._syncing, _ours():
+            task = self._to().commit(session)
+            if task:
+                self._pending.expect(Operation(task, session))
+            self._look_after()
+
+    def _look_after(self) -> None:
+        """Ask what became of conversations that were over. Raises ProviderError when no memories could be made of one.
+
+        What was to be stored is stored by then; the error is for the person.
+        """
+        failed: list[str] = []
+        for operation in self._pending.all()[:_CHECKED]:
+            state, why = self._to().task(operation.id)
+            if state not in _UNDER_WAY:
+                self._pending.settled(operation)
             if state == "failed":
-                raise ProviderError(
-                    f"OpenViking keeps the conversation {session}, but could make no memories of it: {why[:200]}.",
-                    "Look at the section vlm of its ov.conf, and at its log.",
-                    passing=True,
-                )
-            if state not in _UNDER_WAY or time.monotonic() > deadline:
-                return
-            time.sleep(_LOOK_SECONDS)
+                failed.append(f"{operation.session}: {why[:200]}")
+        if failed:
+            raise ProviderError(
+                f"OpenViking keeps {len(failed)} conversations, but could make no memories of them ({failed[0]}).",
+                "Look at the section vlm of its ov.conf, and at its log.",
+                passing=True,
+            )
 
     def on_session_switch(self, old: str, new: str) -> None:  # noqa: ARG002
         """The old conversation is over."""
@@ -227,6 +249,10 @@ class OpenViking(Provider):
             viking.write(address(viking, change.after, category), change.after)
         if change.before and change.before != change.after:
             viking.remove(address(viking, change.before, category))
+
+    def backup_paths(self) -> tuple[Path, ...]:
+        """What is not known to be done."""
+        return self._pending.paths() if self._tasks is not None else ()
 
     # --- tools
 
@@ -286,12 +312,9 @@ class OpenViking(Provider):
         return Forgotten(count, kept)
 
     def _forget_user(self, user: str) -> Forgotten:
-        actor = self._host.actor
-        mine = self._to()
-        if user == actor.user:
-            return Forgotten(mine.remove(mine.root, recursive=True))
+        mine, actor = self._to(), self._host.actor
         other = Actor(actor.agent, user)
-        view = self._view(other, self._said.user_of(other))
+        view = self._view(other, mine.user if user == actor.user else self._said.user_of(other), whole=True)
         try:
             return Forgotten(self._checked(view).remove(view.root, recursive=True))
         finally:
