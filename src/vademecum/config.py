@@ -223,7 +223,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 _LINE = re.compile(
     r"((?:[ ][ ]){0,3})([a-z]\w{0,40}):"
-    r"(?:[ ]+(?:([a-z][a-z0-9]{0,40})|(0|[1-9]\d{0,9})|((?:0|[1-9]\d{0,9})\.\d{1,9})|\"([ -!#-\[\]-~]*)\"))?(?:[ ]+#.*)?[ ]*",
+    r"(?:[ ]+(?:([a-z][a-z0-9]{0,40})|(0|[1-9]\d{0,9})|((?:0|[1-9]\d{0,9})\.\d{1,9})|\"([ -!#-\[\]-~]*)\"))?"
+    r"(?:[ ]+#.*)?[ ]*",
     re.ASCII,
 )
 """A line `key:` or `key: value`, the value a word, a whole number, a decimal, or a text in quotes with no escapes."""

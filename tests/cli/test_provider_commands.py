@@ -338,3 +338,22 @@ def test_a_memory_that_cannot_be_opened_stops_it_before_anything_is_stored(cli: 
     assert (failed.code, failed.json["error"]["code"]) == (1, "provider")
     assert "fell down" in failed.json["error"]["message"]
     assert cli("provider", "migrate", "bank", "bank", "--yes").code == 2
+
+
+def test_what_it_has_learnt_is_a_candidate_for_promotion_and_a_fault_of_it_an_error(
+    cli: Cli, shelf: type[Shelf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(cli, "shelf")
+    shelf.items["a"] = Recalled("a", TEXTS[0], "environment")
+    monkeypatch.setattr(shelf, "facts", lambda _self, _since=0: list(shelf.items.values()), raising=False)
+    (found,) = cli("promote", "--candidates", "--json").json["results"]
+    assert (found["id"], found["origin"]) == ("shelf:a", "connector:shelf#a")
+    staged = cli("promote", "shelf:a", "--json").json
+    assert staged["staged"] is True
+
+    def falls(_self: Shelf, _since: int = 0) -> list[Recalled]:
+        raise RuntimeError("the shelf fell down")
+
+    monkeypatch.setattr(shelf, "facts", falls)
+    failed = cli("promote", "--candidates", "--json")
+    assert (failed.code, failed.json["error"]["code"]) == (1, "provider")
