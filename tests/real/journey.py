@@ -36,7 +36,7 @@ def journey(
     limits = {"memory.recall_seconds": 30}
     with vademecum.open(home, config=limits) as vm:
         for text in FACTS:
-            with vm.session(key=text) as s, s.turn(text) as t:
+            with vm.session(key=text) as s, s.turn(f"Please remember: {text}") as t:
                 t.answer("I will remember it.")
             told[text] = s.id
             vm.manager.on_session_end(s.id)
