@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from contract_suite import ProviderContract, Ticking, host, turn
 
-from servers import honcho, retaindb, supermemory
+from servers import hindsight, honcho, openviking, retaindb, supermemory
 from servers.rest import Fault, Request, Rest
 from vademecum.home import Home
 from vademecum.providers.manager import Manager
@@ -37,7 +37,18 @@ def retaindb_texts(server: retaindb.RetainDBServer) -> list[str]:
     return [text for text in server.texts() if text != "Noted."]
 
 
+def hindsight_texts(server: hindsight.HindsightServer) -> list[str]:
+    return [text.split("\n")[0].removeprefix("User: ") for bank in server.banks for text in server.texts(bank)]
+
+
+def openviking_texts(server: openviking.OpenVikingServer) -> list[str]:
+    said = [message for messages in server.sessions.values() for message in messages]
+    return [message["content"] for message in said if message["role"] == "user"]
+
+
 SERVICES = (
+    ("hindsight", hindsight.HindsightServer, "api_url", "HINDSIGHT_API_KEY", hindsight, hindsight_texts),
+    ("openviking", openviking.OpenVikingServer, "endpoint", "OPENVIKING_API_KEY", openviking, openviking_texts),
     ("supermemory", supermemory.SupermemoryServer, "base_url", "SUPERMEMORY_API_KEY", supermemory, supermemory_texts),
     ("honcho", honcho.HonchoServer, "baseUrl", "HONCHO_API_KEY", honcho, honcho_texts),
     ("retaindb", retaindb.RetainDBServer, "base_url", "RETAINDB_API_KEY", retaindb, retaindb_texts),
