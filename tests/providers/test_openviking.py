@@ -225,6 +225,14 @@ def test_changes_of_the_core_are_followed(viking: OpenViking, server: OpenViking
         assert [one.text for one in viking.export()] == ([after] if after else [])
 
 
+def test_a_statement_that_is_there_already_is_stored(viking: OpenViking, server: OpenVikingServer) -> None:
+    uri = viking.store(FACTS[0])
+    taken = {"status": "error", "error": {"code": "ALREADY_EXISTS", "message": "It exists."}}
+    server.faults.append(Fault(409, json.dumps(taken).encode()))
+    assert viking.store(FACTS[0]) == uri
+    assert [one.text for one in viking.export()] == [FACTS[0]]
+
+
 # --- tools
 
 

@@ -144,10 +144,9 @@ class Bank:
         reply = self._http.send("GET", f"{self._path}/memories/{quote(id_, safe='')}", expected=(400, 404, 422))
         return _fact(_parsed(reply.body)) if reply.status == 200 else None
 
-    def documents(self, part: str) -> list[tuple[str, str]]:
-        """Id and text of every document with `part` in its id or its text."""
-        found = [str(fields(VENDOR, one, "id")["id"]) for one in self._pages("/documents", {"q": part})]
-        return [(id_, text) for id_ in found if (text := self.document(id_)) is not None]
+    def documents(self, part: str) -> list[str]:
+        """The ids of all documents with `part` in their id or their text, whatever the case."""
+        return [str(fields(VENDOR, one, "id")["id"]) for one in self._pages("/documents", {"q": part})]
 
     def document(self, id_: str) -> str | None:
         """The text of a document; None when there is none."""

@@ -357,7 +357,7 @@ class Hindsight(Provider):
             held.save()
         with self._after_operations(session):
             prefix = f"turns-{session}-"
-            meant = {one for one, _ in self._bank.documents(prefix) if one.startswith(prefix)}
+            meant = {one for one in self._bank.documents(prefix) if one.startswith(prefix)}
             return count + sum(self._bank.erase(one) for one in meant)
 
     def _forget_user(self, user: str) -> int:
@@ -402,7 +402,8 @@ class Hindsight(Provider):
             sources = [one for id_ in fact.sources if (one := bank.fact(id_)) is not None]
             found.update(one.document for one in (fact, *sources) if one.document)
         if len(plain(value)) >= SHORTEST_PART:
-            found.update(id_ for id_, text in bank.documents(needle) if plain(value) in plain(text))
+            texts = [(id_, bank.document(id_)) for id_ in bank.documents(needle) if id_ not in found]
+            found.update(id_ for id_, text in texts if text is not None and plain(value) in plain(text))
         return found
 
     @contextlib.contextmanager

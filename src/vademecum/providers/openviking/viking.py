@@ -104,9 +104,13 @@ class Viking:
         return found
 
     def write(self, uri: str, text: str) -> None:
-        """Make a file, or give it another text; it can be found when this returns."""
+        """Make a file whose name follows from its text; it can be found when this returns. It may be there already."""
         body = {"uri": uri, "content": text, "mode": "create", "wait": True}
-        fields(VENDOR, self._ask("POST", "/api/v1/content/write", body), "uri")
+        try:
+            fields(VENDOR, self._ask("POST", "/api/v1/content/write", body), "uri")
+        except ProviderError as error:
+            if error.status != 409:
+                raise
 
     def remove(self, uri: str, *, recursive: bool = False) -> int:
         """Erase a file or a folder; how many there were."""
