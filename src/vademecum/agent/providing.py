@@ -170,20 +170,22 @@ def deliver(vm: Vademecum, name: str, *, progress: Callable[[int], None] = lambd
 
     Also what was set aside is tried again. Stops when the provider fails. Raises ProviderError when it cannot be used.
     """
-    outbox.retry(vm.db, name, vm.clock())
+    before = outbox.retry(vm.db, name, vm.clock())
     outbox.try_now(vm.db, name, vm.clock())
-    count = 0
     for actor in outbox.lanes(vm.db, name, vm.clock()):
         own = vm.as_(actor.agent, actor.user)
         manager = Manager(host_of(own, with_provider(vm.config, name)))
         try:
             manager.provider()
-            while (done := manager.deliver(limit=20, wait=5.0)) > 0:
-                count += done
-                progress(sum(one.waiting for one in outbox.queued(vm.db) if one.provider == name))
+            while manager.deliver(limit=20, wait=5.0):
+                progress(_left(vm, name))
         finally:
             manager.close(seconds=0)
-    return count
+    return before - _left(vm, name)
+
+
+def _left(vm: Vademecum, name: str) -> int:
+    return sum(outbox.kinds_of(vm.db, name).values())
 
 
 def move(vm: Vademecum, old: str, new: str) -> tuple[int, int]:
@@ -199,7 +201,7 @@ def move(vm: Vademecum, old: str, new: str) -> tuple[int, int]:
         hint = f"Drop what waits: vademecum provider status {old} --drop"
         raise UsageError("The bank reads the history itself and is told nothing. Nothing was changed.", hint)
     gone = outbox.move(vm.db, old, new, vm.clock(), but=("forget",) if from_.exists else ())
-    return gone, sum(outbox.kinds_of(vm.db, old).values())
+    return gone, _left(vm, old)
 
 
 def drop(vm: Vademecum, name: str) -> int:

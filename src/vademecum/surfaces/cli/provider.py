@@ -323,9 +323,7 @@ def _drop(app: App, name: str, *, yes: bool) -> int:
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 @click.option("--dry-run", is_flag=True, help="Only say what would be stored.")
-@click.option(
-    "--wait", type=click.FloatRange(0, 3600), metavar="SECONDS", help="Longest wait until TO shows it all."
-)
+@click.option("--wait", type=click.FloatRange(0, 3600), metavar="SECONDS", help="Longest wait until TO shows it all.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def migrate(app: App, source: str, target: str, dry_run: bool, wait: float | None, yes: bool) -> int:
