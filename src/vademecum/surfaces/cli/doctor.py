@@ -199,7 +199,8 @@ def _provider(app: App) -> Iterator[Finding]:
             yield Finding("provider", "warn", f"{said}. It said: {error}", "It is tried again by itself.")
         else:
             yield Finding("provider", "ok", said)
-        yield from _for_clients(status.provider, status.mode)
+        if not status.trouble:
+            yield from _for_clients(status.provider, status.mode)
     for one in outbox.queued(vm.db):
         who = f"{one.provider}, {one.actor.agent}, {one.actor.user}"
         if one.aside:
