@@ -215,6 +215,20 @@ def test_another_agents_conversations_are_not_recalled(server: HonchoServer, tmp
     other.close()
 
 
+def test_a_server_that_heeds_no_filter_mixes_nothing_up(server: HonchoServer, tmp_path: Path, honcho: Honcho) -> None:
+    server.heedless = True
+    coder = opened(server, tmp_path, agent="coder")
+    coder.sync_turn(turn(1, FACTS[0], "Noted.", session="01CODER"))
+    for number in (1, 2, 2):
+        honcho.sync_turn(turn(number, f"Turn {number}.", ""))
+    assert list(honcho.prefetch(QUESTIONS[0])) == []
+    assert [one.text for one in honcho.export()] == ["Turn 1.", "Turn 2."]
+    asked = [(one.body or {}).get("filters") for one in server.requests if isinstance(one.body, dict)]
+    assert {"metadata": {"agent": "vademecum"}} in asked
+    assert {"metadata": {"turn": "01SESSION-T2"}} in asked
+    coder.close()
+
+
 def test_what_the_assistant_said_is_not_given_as_the_users(server: HonchoServer, honcho: Honcho) -> None:
     honcho.sync_turn(turn(1, "Which port does staging use?", FACTS[0]))
     assert "5433" not in texts(list(honcho.prefetch(QUESTIONS[0])))
@@ -432,15 +446,18 @@ def test_an_answer_that_the_vendors_types_do_not_know_is_a_fault_of_the_stub() -
 
 
 def test_a_conversation_is_kept_recalled_and_not_fed_back(server: HonchoServer, tmp_path: Path) -> None:
-    config = {"memory.provider": "honcho", "providers.honcho": {"baseUrl": server.url, "apiKey": KEY}}
+    config: dict[str, Any] = {"memory.provider": "honcho", "memory.recall_seconds": 20}
+    config |= {"providers.honcho": {"baseUrl": server.url, "apiKey": KEY}}
     with vademecum.open(tmp_path / "home", config=config) as vm:
         with vm.session() as session, session.turn(FACTS[0]) as made:
             made.answer("Noted, port 5433.")
         vm.manager.deliver(wait=20)
+        assert vm.manager.status().waiting == 0, vm.manager.status()
         with vm.session() as session, session.turn(QUESTIONS[0]) as made:
-            assert "5433" in made.context
+            assert "5433" in made.context, vm.manager.status()
             made.answer("On 5433.")
         vm.manager.deliver(wait=20)
+        assert vm.manager.status().waiting == 0, vm.manager.status()
         assert vm.manager.status().waiting == 0
     assert [text for peer, text in server.said() if peer == "owner"] == [FACTS[0], QUESTIONS[0]]
     assert "recalled-" not in str(server.said())

@@ -394,15 +394,18 @@ def test_what_cannot_work_is_said_before_anything_is_opened(settings: Mapping[st
 
 def test_a_conversation_is_kept_recalled_and_not_fed_back(server: RetainDBServer, tmp_path: Path) -> None:
     server.looks = 1
-    config = {"memory.provider": "retaindb", "providers.retaindb": {"base_url": server.url, "api_key": KEY}}
+    config: dict[str, Any] = {"memory.provider": "retaindb", "memory.recall_seconds": 20}
+    config |= {"providers.retaindb": {"base_url": server.url, "api_key": KEY}}
     with vademecum.open(tmp_path / "home", config=config) as vm:
         with vm.session() as session, session.turn(FACTS[0]) as made:
             made.answer("Noted, port 5433.")
         vm.manager.deliver(wait=20)
+        assert vm.manager.status().waiting == 0, vm.manager.status()
         with vm.session() as session, session.turn(QUESTIONS[0]) as made:
-            assert "5433" in made.context
+            assert "5433" in made.context, vm.manager.status()
             made.answer("On 5433.")
         vm.manager.deliver(wait=20)
+        assert vm.manager.status().waiting == 0, vm.manager.status()
         assert vm.manager.status().waiting == 0
         assert "5433" in texts(list(vm.manager.ready().export()))
     assert len(server.memories) == 4

@@ -368,14 +368,17 @@ def test_an_answer_that_the_vendors_types_do_not_know_is_a_fault_of_the_stub(ans
 
 def test_a_conversation_is_kept_recalled_and_not_fed_back(server: SupermemoryServer, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    config = {"memory.provider": "supermemory", "providers.supermemory": {"base_url": server.url, "api_key": KEY}}
+    config: dict[str, Any] = {"memory.provider": "supermemory", "memory.recall_seconds": 20}
+    config |= {"providers.supermemory": {"base_url": server.url, "api_key": KEY}}
     with vademecum.open(home, config=config) as vm:
         with vm.session() as session, session.turn(FACTS[0]) as made:
             made.answer("Noted, port 5433.")
-        vm.manager.deliver()
+        vm.manager.deliver(wait=20)
+        assert vm.manager.status().waiting == 0, vm.manager.status()
         with vm.session() as session, session.turn(QUESTIONS[0]) as made:
-            assert "5433" in made.context
+            assert "5433" in made.context, vm.manager.status()
             made.answer("On 5433.")
-        vm.manager.deliver()
+        vm.manager.deliver(wait=20)
+        assert vm.manager.status().waiting == 0, vm.manager.status()
     assert len(server.texts()) == 2
     assert "recalled-" not in "".join(server.texts())

@@ -20,11 +20,14 @@ KEY = "hch-test-key-0123456789"
 
 
 class HonchoServer(Rest):
-    """`key` empty: it asks for none. `thought` is what it answers to questions; None when it knows nothing."""
+    """`key` empty: it asks for none. `thought` is what it answers to questions; None when it knows nothing.
+
+    `heedless`: it pays no heed to filters by metadata.
+    """
 
     def __init__(self, *, key: str = KEY) -> None:
         super().__init__()
-        self.key = key
+        self.key, self.heedless = key, False
         self.workspaces: set[str] = set()
         self.peers: dict[str, dict[str, Any]] = {}
         self.sessions: dict[str, dict[str, Any]] = {}
@@ -90,18 +93,30 @@ class HonchoServer(Rest):
                 self.cards[peer, target] = body["peer_card"]
                 return 200, {"peer_card": body["peer_card"]}
             case "POST", "search":
-                mine = [one for one in self.messages if one["peer_id"] == peer and _fits(one, body.get("filters"))]
+                mine = [one for one in self.messages if one["peer_id"] == peer and self._fits(one, body.get("filters"))]
                 return 200, _ranked(mine, body["query"], body["limit"])
             case "POST", "sessions":
                 mine = [
-                    one for one in self.sessions.values() if peer in one["peers"] and _fits(one, body.get("filters"))
+                    one
+                    for one in self.sessions.values()
+                    if peer in one["peers"] and self._fits(one, body.get("filters"))
                 ]
                 return 200, _page([_shown(one) for one in mine], request.query)
         return 404, {"detail": "Not Found"}
 
     def _known(self, observer: str, observed: str) -> list[dict[str, Any]]:
         pair = {"observer_id": observer, "observed_id": observed}
-        return [one for one in self.conclusions.values() if _fits(one, pair)]
+        return [one for one in self.conclusions.values() if self._fits(one, pair)]
+
+    def _fits(self, one: dict[str, Any], filters: dict[str, Any] | None) -> bool:
+        for key, value in (filters or {}).items():
+            if key == "metadata":
+                fits = self.heedless or all(one["metadata"].get(name) == wanted for name, wanted in value.items())
+            else:
+                fits = one[key] in (value["in"] if isinstance(value, dict) else [value])
+            if not fits:
+                return False
+        return True
 
     # --- sessions and messages
 
@@ -126,7 +141,9 @@ class HonchoServer(Rest):
                 return 201, [self._add(session, one) for one in body["messages"]]
             case "POST", ["messages", "list"]:
                 mine = [
-                    one for one in self.messages if one["session_id"] == session and _fits(one, body.get("filters"))
+                    one
+                    for one in self.messages
+                    if one["session_id"] == session and self._fits(one, body.get("filters"))
                 ]
                 return 200, _page(mine, request.query)
         return 404, {"detail": "Not Found"}
@@ -154,11 +171,11 @@ class HonchoServer(Rest):
                 return 201, [self._conclude(one) for one in body["conclusions"]]
             case "POST", ["list"]:
                 return 200, _page(
-                    [one for one in self.conclusions.values() if _fits(one, body.get("filters"))], request.query
+                    [one for one in self.conclusions.values() if self._fits(one, body.get("filters"))], request.query
                 )
             case "POST", ["query"]:
                 assert {"observer_id", "observed_id"} <= set(body["filters"]), "the vendor wants both"
-                mine = [one for one in self.conclusions.values() if _fits(one, body["filters"])]
+                mine = [one for one in self.conclusions.values() if self._fits(one, body["filters"])]
                 return 200, _ranked(mine, body["query"], body["top_k"])
             case "DELETE", [id_]:
                 return (204, None) if self.conclusions.pop(id_, None) else (404, {"detail": "Conclusion not found"})
@@ -180,19 +197,6 @@ def _page(items: list[dict[str, Any]], query: dict[str, str]) -> dict[str, Any]:
     assert size <= 100
     shown = items[(page - 1) * size : page * size]
     return {"items": shown, "total": len(items), "page": page, "size": size, "pages": -(-len(items) // size)}
-
-
-def _fits(one: dict[str, Any], filters: dict[str, Any] | None) -> bool:
-    for key, value in (filters or {}).items():
-        if key == "metadata":
-            fits = all(one["metadata"].get(name) == wanted for name, wanted in value.items())
-        elif isinstance(value, dict):
-            fits = one[key] in value["in"]
-        else:
-            fits = one[key] == value
-        if not fits:
-            return False
-    return True
 
 
 def _ranked(items: list[dict[str, Any]], query: str, limit: int) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ _NEVER = "2026-11-29T12:00:00.000Z"
 
 
 class SupermemoryServer(Rest):
-    """`spaces` is what it holds: documents by namespace and id. `old`: it knows only the APIs 3 and 4. `processing`: nothing can be erased."""
+    """`spaces`: documents by namespace and id. `old`: it knows only the APIs 3 and 4. `processing`: nothing goes."""
 
     def __init__(self, *, old: bool = False) -> None:
         super().__init__()
