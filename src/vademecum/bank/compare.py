@@ -8,31 +8,24 @@ Invariant: what is not understood tells texts apart; a number, date, unit, negat
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from vademecum.bank.alignment import Sides, aligned
 from vademecum.bank.lexicon import Lexicon, language_of, lexicon
 from vademecum.bank.normal import normal
-from vademecum.bank.reading import ALWAYS, LIGHT, Reading, Token, read
+from vademecum.bank.reading import ALWAYS, EMPTY, LIGHT, Reading, Token, read
 
-MOST_WORDS = 60
-"""Words that carry something, of texts that are laid side by side; longer ones are near only when they are the same."""
+_NAMES = ("number", "name", "code")
+_MARKS = {n: None for n in range(128) if not chr(n).isalnum()}
 FAR = 0.2
 """A cosine below which texts are about different things, whatever their words."""
 
 
-class Sides(NamedTuple):
-    """Two readings side by side: pairs of places, and the places that are left over."""
-
-    a: Reading
-    b: Reading
-    pairs: tuple[tuple[int, int], ...]
-    left_a: tuple[int, ...]
-    left_b: tuple[int, ...]
-    language: str
-
-
 def same(a: str, b: str) -> bool:
     """Whether two texts are equal but for case, punctuation, white space and Unicode form: they may be merged."""
+    # what marks and spaces are is asked only of texts with the same letters
+    if a.isascii() and b.isascii() and a.lower().translate(_MARKS) != b.lower().translate(_MARKS):
+        return False
     return normal(a) == normal(b)
 
 
@@ -46,7 +39,7 @@ def near(a: str, b: str, cosine: float | None = None) -> bool:
         return True
     if cosine is not None and cosine < FAR:
         return False
-    sides = _sides(a, b)
+    sides = aligned(a, b)
     return sides is not None and _are_near(sides)
 
 
@@ -54,13 +47,13 @@ def differs(a: str, b: str) -> tuple[str, ...]:
     """What tells two texts apart, as `number: 5432 / 5433`; empty when they are near."""
     if same(a, b):
         return ()
-    sides = _sides(a, b)
+    sides = aligned(a, b)
     if sides is None:
         return ("length: too long, or too short, to be laid side by side",)
     found = [_named(sides, i, j) for i, j in _matched_up(sides, *_left(sides))]
     if found:
         return tuple(dict.fromkeys(found))
-    return tuple(why for why in (_turned(sides), _reordered(sides)) if why)
+    return tuple(why for why in (_moded(sides), _turned(sides), _reordered(sides)) if why)
 
 
 def may_contradict(a: str, b: str) -> bool:
@@ -75,7 +68,7 @@ def relation(a: str, b: str) -> Literal["same", "near", "contradicts", ""]:
     """How two texts stand to each other: what `same`, `near` and `may_contradict` say, at the cost of one of them."""
     if same(a, b):
         return "same"
-    sides = _sides(a, b)
+    sides = aligned(a, b)
     if sides is None or not sides.pairs:
         return ""
     if _are_near(sides):
@@ -84,7 +77,7 @@ def relation(a: str, b: str) -> Literal["same", "near", "contradicts", ""]:
 
 
 def _are_near(sides: Sides) -> bool:
-    return _left(sides) == ([], []) and not _turned(sides) and not _reordered(sides)
+    return _left(sides) == ([], []) and not _moded(sides) and not _turned(sides) and not _reordered(sides)
 
 
 def _may_exclude(sides: Sides) -> bool:
@@ -142,47 +135,6 @@ def search_terms(text: str) -> list[str]:
     return sorted((word for word in found if word), key=len, reverse=True)
 
 
-# Reading
-
-
-def _sides(a: str, b: str) -> Sides | None:
-    language = language_of(a, b)
-    one, two = read(a, language), read(b, language)
-    if max(len(one.tokens), len(two.tokens)) > MOST_WORDS or not (one.tokens and two.tokens):
-        return None
-    taken: dict[int, int] = {}
-    free: dict[int, None] = dict.fromkeys(range(len(two.tokens)))
-    places: dict[str, list[int]] = {}
-    for j, token in enumerate(two.tokens):
-        places.setdefault(token.exact, []).append(j)
-    for i, token in enumerate(one.tokens):
-        _take(i, [j for j in places.get(token.exact, ()) if j in free and _match(token, two.tokens[j])], taken, free)
-    for i, token in enumerate(one.tokens):
-        if i not in taken:
-            _take(i, [j for j in free if _match(token, two.tokens[j])], taken, free)
-    left_a = tuple(i for i in range(len(one.tokens)) if i not in taken)
-    return Sides(one, two, tuple(sorted(taken.items())), left_a, tuple(free), language)
-
-
-def _take(i: int, fitting: list[int], taken: dict[int, int], free: dict[int, None]) -> None:
-    """Give place `i` its counterpart: of several the one in the like place."""
-    if fitting:
-        taken[i] = min(fitting, key=lambda j: (abs(i - j), j))
-        del free[taken[i]]
-
-
-def _match(a: Token, b: Token) -> bool:
-    worded = a.kind in ("word", "name") and b.kind in ("word", "name")
-    if a.exact == b.exact:
-        return worded or a.kind == b.kind
-    if not worded:
-        return False
-    if (a.group and a.group == b.group) or (a.soft and a.soft == b.soft != LIGHT):
-        return True
-    # an ending may make another name: Peter, Peters
-    return a.stem == b.stem and not (a.capital and b.capital) and not (a.group or b.group)
-
-
 # What is left over
 
 
@@ -193,7 +145,10 @@ def _left(sides: Sides) -> tuple[list[int], list[int]]:
     denied = any(one.kind == "not" for side in (sides.a, sides.b) for one in side.tokens)
 
     if all(_may_miss(side, left, denied) for side, left in ((sides.a, a), (sides.b, b))):
-        kinds = [{sides.a.tokens[i].soft == LIGHT for i in a}, {sides.b.tokens[j].soft == LIGHT for j in b}]
+        kinds = [
+            {token.soft == LIGHT for token in (side.tokens[i] for i in left) if token.soft != EMPTY}
+            for side, left in ((sides.a, a), (sides.b, b))
+        ]
         if not kinds[0] & kinds[1]:  # "the team" and "the project" are not the same, nor are "lives" and "works"
             return [], []
     return a, b
@@ -249,6 +204,35 @@ def _plain(reading: Reading) -> list[str]:
     return [one.exact for one in reading.tokens]
 
 
+# Whether it is so, may be, or is meant to be
+
+
+def _moded(sides: Sides) -> str:
+    """Whether the one says that something may be, the other that it must; or it is meant, and it is done."""
+    denied = any(one.kind == "not" for side in (sides.a, sides.b) for one in side.tokens)
+    a, b = sides.a.modes, sides.b.modes
+    if ("may" in a) != ("may" in b) and not denied and not _limited(sides):
+        return "modality: may"
+    for one, two in ((a, b), (b, a)):
+        if ("intends" in one - two or "must" in one - two) and "done" in two - one:
+            return "modality: meant, and done"
+        if "done" in one - two and any(_in_two_tenses(sides, *pair) for pair in sides.pairs):
+            return "time: then, and now"
+    return ""
+
+
+def _in_two_tenses(sides: Sides, i: int, j: int) -> bool:
+    """Whether an English verb stands in two tenses: `worked`, `works`."""
+    a, b = sides.a.tokens[i], sides.b.tokens[j]
+    ends = {a.exact[-2:] == "ed", b.exact[-2:] == "ed"}
+    return sides.language == "en" and a.stem == b.stem and len(ends) == 2 and "s" in (a.exact[-1], b.exact[-1])
+
+
+def _limited(sides: Sides) -> bool:
+    """Whether what may be has a bound: `at most 100 a minute`."""
+    return any("max" in lexicon(sides.language).group(one.exact) for one in sides.a.tokens)
+
+
 # Order
 
 
@@ -274,7 +258,7 @@ def _reordered(sides: Sides) -> str:
     places = [j for _, j in sides.pairs]
     ordered = places == sorted(places)
     passive = sides.a.by != sides.b.by
-    if sides.a.owners and sides.b.owners and sides.a.owners != sides.b.owners:
+    if _owned(sides) or _spoken_of(sides):
         return "order: whose it is"
     if ordered:
         # "Tom paid Anna" and "Tom was paid by Anna"
@@ -290,6 +274,24 @@ def _reordered(sides: Sides) -> str:
     return ""
 
 
+def _owned(sides: Sides) -> bool:
+    """Whether something is one's on the one side, another's on the other."""
+    if sides.a.owners and sides.b.owners:
+        return sides.a.owners != sides.b.owners
+    for own, other in ((sides.a, sides.b), (sides.b, sides.a)):
+        subject = next((one for one in other.tokens if not one.soft), None)
+        if subject and subject.stem in own.owners and own.tokens[0].stem != subject.stem:
+            return True
+    return False
+
+
+def _spoken_of(sides: Sides) -> bool:
+    """Whether one side tells of us what the other tells of somebody: `we owe them money`, `they owe us money`."""
+    if any(sides.a.tokens[i].stem != sides.b.tokens[j].stem for i, j in sides.pairs):
+        return False
+    return {sides.a.speaks, sides.b.speaks} == {"first", "other"}
+
+
 def _turned_by(sides: Sides) -> bool:
     """Whether the words round the verb stand as before although one side is turned round with `by`."""
     tokens = (sides.a if sides.a.by else sides.b).tokens
@@ -303,16 +305,27 @@ def _between(sides: Sides, x: int, y: int) -> bool:
 
 
 def _may_swap(sides: Sides, first: tuple[int, int], second: tuple[int, int], *, between: bool) -> bool:
-    pairs = [(sides.a.tokens[i], sides.b.tokens[j]) for i, j in (first, second)]
-    strict = all(
-        one.kind in ("number", "name", "code") and two.kind in ("number", "name", "code") for one, two in pairs
-    )
-    if not between and not strict:
+    (one, two), (three, four) = ((sides.a.tokens[i], sides.b.tokens[j]) for i, j in (first, second))
+    if one.before and one.before == four.before != three.before == two.before:
+        return False  # from here to there
+    named = [x.kind in _NAMES or y.kind in _NAMES for x, y in ((one, two), (three, four))]
+    # a name at the beginning of a sentence looks like any word
+    if not between and not all(named):
         return True
-    if strict and _beside(sides, first) and _beside(sides, second):
+    if all(named) and _beside(sides, first) and _beside(sides, second):
         return True
+    # the one is now what the other was: "the client calls the server"
+    exchanged = one.before == four.before and three.before == two.before
+    if exchanged and between and one.before == two.before and one.stem == two.stem and three.stem == four.stem:
+        return False
     # what a preposition governs may stand anywhere: "on port 5432 the database listens"
-    return any(one.before and one.before == two.before for one, two in pairs)
+    if (one.before and one.before == two.before) or (three.before and three.before == four.before):
+        return True
+    places = lexicon(sides.language).places
+    placed = any((x.before in places) != (y.before in places) for x, y in ((one, two), (three, four)))
+    if all(named):
+        return placed and not exchanged
+    return not exchanged or one.stem != two.stem or three.stem != four.stem
 
 
 def _beside(sides: Sides, pair: tuple[int, int]) -> bool:

@@ -32,14 +32,25 @@ class Lexicon:
     negation: frozenset[str]
     by: frozenset[str]
     past: frozenset[str]
+    empty: frozenset[str]
+    we: frozenset[str]
+    us: frozenset[str]
+    articles: frozenset[str]
+    places: frozenset[str]
+    may: frozenset[str]
+    modes: dict[str, frozenset[str]]
+    """By word, whether it says that something `may` be, `must` be, is meant (`intends`), or `done`."""
     present: frozenset[str]
     endings: tuple[str, ...]
     opposite: frozenset[tuple[str, str]]
     numbers: dict[str, str]
     time: dict[str, str]
     one: frozenset[str]
-    groups: dict[str, str] = field(default_factory=dict[str, str])
+    groups: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     known: frozenset[str] = frozenset()
+    participle: str = ""
+    tails: frozenset[str] = frozenset()
+    """What words of one family may end in."""
     phrases: dict[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict[str, tuple[tuple[str, ...], ...]])
     """What several words say together, by the first of them, the longest first."""
 
@@ -47,9 +58,28 @@ class Lexicon:
         """A word without its ending; at least three letters stay, four where the ending has more than two."""
         return _stem(word, self.language, self.endings)
 
-    def group(self, word: str) -> str:
-        """The group of words that say the same as `word`; empty when it is in none."""
-        return self.groups.get(word) or self.groups.get(self.stem(word), "")
+    def group(self, word: str) -> frozenset[str]:
+        """The groups of words that say the same as `word`; empty when it is in none."""
+        return self.groups.get(word) or self.groups.get(self.stem(word), _NO_GROUP)
+
+    def akin(self, a: str, b: str) -> bool:
+        """Whether two words begin alike and end as words of one family do: `allergique`, `allergie`."""
+        if self.participle:
+            a, b = (word.removeprefix(self.participle) if len(word) > _KIN + 3 else word for word in (a, b))
+        if a[:_KIN] != b[:_KIN]:
+            return False
+        at = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        return at >= _KIN and at * 2 >= max(len(a), len(b)) and a[at:] in self.tails and b[at:] in self.tails
+
+    def same_name(self, a: str, b: str) -> bool:
+        """Whether two words are one name in two cases, where names are inflected: `Ольга`, `Ольги`."""
+        if self.language != "ru" or abs(len(a) - len(b)) > 1 or min(len(a), len(b)) < _SHORTEST:
+            return False
+        for ending, others in _CASES.items():
+            for x, y in ((a, b), (b, a)):
+                if x.endswith(ending) and y[: len(x) - 1] == x[:-1] and y[len(x) - 1 :] in others:
+                    return True
+        return False
 
     def opposed(self, a: str, b: str) -> bool:
         """Whether two words exclude each other."""
@@ -60,7 +90,35 @@ class Lexicon:
         return long.endswith(short) and long != short and long[: -len(short)] in _PREFIXES
 
 
-_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "dés", "des", "non", "non-", "de", "on", "a", "не", "无", "非")
+_KIN = 4
+"""Letters that words of one family begin with at least."""
+_CASES = {"а": ("ы", "и", "е", "у", "ой", "ою"), "я": ("и", "е", "ю", "ей"),
+          "й": ("я", "ю", "ем", "е"), "ь": ("я", "ю", "ем", "е", "и")}  # fmt: skip
+_NO_GROUP: frozenset[str] = frozenset()
+_PREFIXES = (
+    "un",
+    "in",
+    "im",
+    "ir",
+    "il",
+    "dis",
+    "dés",
+    "des",
+    "non",
+    "non-",
+    "de",
+    "on",
+    "a",
+    "не",
+    "无",
+    "非",
+    "not ",
+    "n't ",
+    "no ",
+    "не ",
+    "不",
+    "没",
+)
 
 
 @functools.lru_cache(maxsize=8192)
@@ -95,6 +153,13 @@ def lexicon(language: str) -> Lexicon:
         negation=frozenset(one["not"]),
         by=frozenset(one["by"]),
         past=frozenset(one.get("past", ())),
+        empty=frozenset(one["empty"]),
+        we=frozenset(one.get("we", ())),
+        us=frozenset(one.get("us", ())),
+        articles=frozenset(one.get("articles", ())),
+        places=frozenset(one["places"]),
+        may=frozenset(one["may"]),
+        modes=_modes(one),
         present=frozenset(one.get("present", ())),
         endings=tuple(sorted(one["endings"], key=len, reverse=True)),
         opposite=frozenset((pair[0], pair[1]) for pair in _lines(lists["opposite"])),
@@ -103,26 +168,31 @@ def lexicon(language: str) -> Lexicon:
         one=frozenset(one["one"]),
     )
     groups = _groups(_lines(lists["same"]), own)
-    said = [*own.ignore, *own.light, *own.soft, *own.negation, *groups]
+    said = [*own.ignore, *own.light, *own.empty, *own.may, *one["must"], *own.soft, *own.negation, *groups]
     known = {*said, *one["opposite"], *own.one, *own.time, *own.numbers}
     return replace(
         own,
         groups=groups,
         one=frozenset(map(own.stem, own.one)),
         known=frozenset({*known, *map(own.stem, known)}),
+        participle="ge" if language in ("de", "nl") else "",
+        tails=frozenset(("", *own.endings, *one["family"])),
         phrases=_phrases(said),
     )
 
 
-def _groups(lines: list[list[str]], own: Lexicon) -> dict[str, str]:
+def _groups(lines: list[list[str]], own: Lexicon) -> dict[str, frozenset[str]]:
     """The groups of words, by word and by what remains of it without its ending."""
-    groups: dict[str, str] = {}
-    for line in lines:
-        groups |= {word: f"g:{line[0]}" for word in line if word not in groups}
-    for line in lines:  # an ending never takes a word out of the line that it stands in
+    groups: dict[str, set[str]] = {}
+    for at, line in enumerate(lines):
         for word in line:
-            groups.setdefault(own.stem(word), groups[word])
-    return groups
+            groups.setdefault(word, set()).add(f"g:{at}")
+    stems: dict[str, set[str]] = {}
+    for word, found in groups.items():
+        if " " not in word:
+            stems.setdefault(own.stem(word), set()).update(found)
+    # an ending never takes a word out of the lines that it stands in
+    return {word: frozenset(found) for word, found in (stems | groups).items()}
 
 
 _SHORT_TIME = {"jan": "january", "feb": "february", "mar": "march", "apr": "april", "jun": "june", "jul": "july",
@@ -132,13 +202,23 @@ _SHORT_TIME = {"jan": "january", "feb": "february", "mar": "march", "apr": "apri
 
 
 def _times(words: Sequence[str], language: str) -> dict[str, str]:
-    """Names in a date: `fridays` is `friday`, `mar` is `march`."""
+    """Names in a date: `fridays` is `friday`, `mar` is `march`; `mercredis` too, and every case in Russian."""
+    plural = [word + "s" for word in words if language in ("fr", "es") and len(word) > _SHORTEST and word[-1] != "s"]
+    words = [*words, *plural]
     found: dict[str, str] = {}
     for word in words:
         whole = _SHORT_TIME.get(word, "") if language == "en" else ""
         single = word.removesuffix("s")
         found[word] = f"t:{whole or (single if single in words else word)}"
     return found
+
+
+def _modes(lists: dict[str, list[str]]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for mode in ("may", "must", "intends", "done"):
+        for word in lists[mode]:
+            found.setdefault(word, set()).add(mode)
+    return {word: frozenset(modes) for word, modes in found.items()}
 
 
 def _phrases(words: Iterable[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -184,10 +264,20 @@ def _scores(text: str) -> dict[str, int]:
         if any("\u0400" <= letter <= "\u04ff" for letter in text):
             return {"ru": 1}
     words = "".join(letter if letter.isalpha() or letter == "'" else " " for letter in text).split()
-    return {name: sum(word in _marks(name) for word in words) for name in _LATIN}
+    scores = {str(name): 0 for name in _LATIN}
+    marks = _marks()
+    for word in words:
+        for name in marks.get(word, ()):
+            scores[name] += 1
+    return scores
 
 
 @functools.cache
-def _marks(language: str) -> frozenset[str]:
-    own = lexicon(language)
-    return own.ignore | own.negation | own.soft.keys() | own.governs | own.time.keys()
+def _marks() -> dict[str, tuple[str, ...]]:
+    """The Latin languages of which a word is a small one."""
+    found: dict[str, tuple[str, ...]] = {}
+    for language in _LATIN:
+        lists = _lists()[language]
+        for word in {word for name in ("ignore", "not", "soft", "governs", "time") for word in _words(lists[name])}:
+            found[word] = (*found.get(word, ()), language)
+    return found
