@@ -126,7 +126,7 @@ class Said:
         terms = [Wanted.of(term, weight(1, 100), words) for term in asked(" ".join(wanted)).terms]
         before = {n: n - 1 for n in spoken if n - 1 in spoken and of[n - 1] == of[n - 2]}
         after = {n: n + 1 for n in spoken if n + 1 in spoken and of[n - 1] == of[n]}
-        self.passages = Passages(terms, words, spoken, list(spoken), before, after)
+        self.passages = Passages(terms, words, spoken, list(spoken), before=before, after=after)
 
 
 def test_an_answer_is_read_with_the_question_before_it(db: Database) -> None:
@@ -166,7 +166,7 @@ def test_the_day_of_a_turn_answers_a_date_in_the_question(db: Database) -> None:
     terms = [Wanted.of(term, 1.0, words) for term in asked("3 June 2023 lunch").terms]
     june = Spoken(1, 1, "Soup for lunch.", 1_685_793_600_000, "user", "")
     may = Spoken(2, 2, "Soup for lunch.", 1_684_000_000_000, "user", "")
-    fits = Passages(terms, words, {1: june, 2: may}, [1, 2], {}, {}).fits()["words"]
+    fits = Passages(terms, words, {1: june, 2: may}, [1, 2], before={}, after={}).fits()["words"]
     assert fits[0] > fits[1]
 
 

@@ -207,7 +207,9 @@ class _Recalling:
             one: Spoken(one, row.session, row.content, row.time, row.role, row.speaker)
             for one, row in found.rows.items()
         }
-        return Passages([one for one in wanted if one.sequences], words, spoken, found.ids, found.before, found.after)
+        return Passages(
+            [one for one in wanted if one.sequences], words, spoken, found.ids, before=found.before, after=found.after
+        )
 
     def _cosines(self, found: _Candidates, passages: Passages) -> dict[str, list[float]]:
         """Of each turn alone; of it with the turn before; of it with those around it, with the whole question."""

@@ -51,6 +51,7 @@ class Passages:
         words: Callable[[str], list[str]],
         spoken: Mapping[int, Spoken],
         ids: Sequence[int],
+        *,
         before: Mapping[int, int],
         after: Mapping[int, int],
     ) -> None:
