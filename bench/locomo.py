@@ -42,6 +42,7 @@ FIRST, DEPTH = 20, 100
 """Turns that are asked for: for what is counted in turns, and for what is counted in sessions."""
 KEYS = ("recall@5", "recall@10", "recall@20", "ndcg@10", "session_recall@5", "session_recall@10")
 UNANSWERABLE = "5"
+PARTS = (("p50", 0.5), ("p95", 0.95))
 FIRST_DAY = datetime(2023, 1, 1, 12, tzinfo=UTC)
 DATES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y-%m-%d %H:%M", "%d %B, %Y", "%Y-%m-%d",
          "%B %d, %Y", "%Y/%m/%d")  # fmt: skip
@@ -246,10 +247,10 @@ def measure(path: Path, captions: bool, log: Callable[[str], object]) -> dict[st
     ways_summed = {name: summary(each) for name, each in rows.items()}
     times.sort()
     return {
-        **ways_summed.pop("recall", {}),
+        **ways_summed.pop("recall", summary([])),
         "baselines": ways_summed,
         "answered_nothing": {name: round(a / b, 4) if b else None for name, (a, b) in nothing.items()},
-        "milliseconds": {name: round(times[int(len(times) * part)], 1) for name, part in (("p50", 0.5), ("p95", 0.95))},
+        "milliseconds": {name: round(times[int(len(times) * part)], 1) if times else 0.0 for name, part in PARTS},
     }  # fmt: skip
 
 
