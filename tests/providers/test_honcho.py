@@ -445,7 +445,10 @@ def test_an_answer_that_the_vendors_types_do_not_know_is_a_fault_of_the_stub() -
 # --- whole conversations
 
 
-def test_a_conversation_is_kept_recalled_and_not_fed_back(server: HonchoServer, tmp_path: Path) -> None:
+def test_a_conversation_is_kept_recalled_and_not_fed_back(
+    server: HonchoServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))  # where a person's own settings for Honcho may be
     config: dict[str, Any] = {"memory.provider": "honcho", "memory.recall_seconds": 20}
     config |= {"providers.honcho": {"baseUrl": server.url, "apiKey": KEY}}
     with vademecum.open(tmp_path / "home", config=config) as vm:
