@@ -40,7 +40,7 @@ def near(a: str, b: str, cosine: float | None = None) -> bool:
     if cosine is not None and cosine < FAR:
         return False
     sides = aligned(a, b)
-    return sides is not None and _are_near(sides)
+    return sides is not None and _left(sides) == ([], []) and _alike(sides)
 
 
 def differs(a: str, b: str) -> tuple[str, ...]:
@@ -71,21 +71,23 @@ def relation(a: str, b: str) -> Literal["same", "near", "contradicts", ""]:
     sides = aligned(a, b)
     if sides is None or not sides.pairs:
         return ""
-    if _are_near(sides):
+    left = _left(sides)
+    if left == ([], []) and _alike(sides):
         return "near"
-    return "contradicts" if _may_exclude(sides) else ""
+    return "contradicts" if _may_exclude(sides, left) else ""
 
 
-def _are_near(sides: Sides) -> bool:
-    return _left(sides) == ([], []) and not _moded(sides) and not _turned(sides) and not _reordered(sides)
+def _alike(sides: Sides) -> bool:
+    """Whether words that all have a counterpart say the same."""
+    return not _moded(sides) and not _turned(sides) and not _reordered(sides)
 
 
-def _may_exclude(sides: Sides) -> bool:
+def _may_exclude(sides: Sides, left: tuple[list[int], list[int]]) -> bool:
     heavy = [pair for pair in sides.pairs if sides.a.tokens[pair[0]].kind in ("word", "name", "code")]
     words = min(sum(one.kind not in ("number", "time", "not") for one in side.tokens) for side in (sides.a, sides.b))
     if len(heavy) * 2 < words or not heavy:
         return False
-    pairs = _matched_up(sides, *_left(sides))
+    pairs = _matched_up(sides, *left)
     return _excludes(sides, pairs) if pairs else bool(_turned(sides))
 
 
@@ -114,8 +116,7 @@ def _excludes(sides: Sides, pairs: list[tuple[int | None, int | None]]) -> bool:
 
 def _turns(token: Token, lexis: Lexicon) -> bool:
     """Whether a word alone turns a statement round, since its opposite says nothing: `without`, and `with`."""
-    pairs = (pair for pair in lexis.opposite if token.exact in pair)
-    return any(word in lexis.ignore for pair in pairs for word in pair if word != token.exact)
+    return not lexis.ignore.isdisjoint(lexis.opposites.get(token.exact, ()))
 
 
 def _answers(sides: Sides, i: int, j: int, lexis: Lexicon) -> bool:

@@ -42,7 +42,8 @@ class Lexicon:
     """By word, whether it says that something `may` be, `must` be, is meant (`intends`), or `done`."""
     present: frozenset[str]
     endings: tuple[str, ...]
-    opposite: frozenset[tuple[str, str]]
+    opposites: dict[str, frozenset[str]]
+    """By word, those that exclude it."""
     numbers: dict[str, str]
     time: dict[str, str]
     one: frozenset[str]
@@ -83,9 +84,10 @@ class Lexicon:
 
     def opposed(self, a: str, b: str) -> bool:
         """Whether two words exclude each other."""
-        pairs = {(x, y) for x in (a, self.stem(a)) for y in (b, self.stem(b))}
-        if not pairs.isdisjoint(self.opposite) or not {(y, x) for x, y in pairs}.isdisjoint(self.opposite):
-            return True
+        for word in (a, self.stem(a)):
+            found = self.opposites.get(word)
+            if found is not None and (b in found or self.stem(b) in found):
+                return True
         long, short = (a, b) if len(a) > len(b) else (b, a)
         return long.endswith(short) and long != short and long[: -len(short)] in _PREFIXES
 
@@ -95,30 +97,8 @@ _KIN = 4
 _CASES = {"а": ("ы", "и", "е", "у", "ой", "ою"), "я": ("и", "е", "ю", "ей"),
           "й": ("я", "ю", "ем", "е"), "ь": ("я", "ю", "ем", "е", "и")}  # fmt: skip
 _NO_GROUP: frozenset[str] = frozenset()
-_PREFIXES = (
-    "un",
-    "in",
-    "im",
-    "ir",
-    "il",
-    "dis",
-    "dés",
-    "des",
-    "non",
-    "non-",
-    "de",
-    "on",
-    "a",
-    "не",
-    "无",
-    "非",
-    "not ",
-    "n't ",
-    "no ",
-    "не ",
-    "不",
-    "没",
-)
+_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "dés", "des", "non", "non-", "de", "on", "a", "не", "无", "非",
+              "not ", "n't ", "no ", "не ", "不", "没")  # fmt: skip
 
 
 @functools.lru_cache(maxsize=8192)
@@ -162,7 +142,7 @@ def lexicon(language: str) -> Lexicon:
         modes=_modes(one),
         present=frozenset(one.get("present", ())),
         endings=tuple(sorted(one["endings"], key=len, reverse=True)),
-        opposite=frozenset((pair[0], pair[1]) for pair in _lines(lists["opposite"])),
+        opposites=_opposites(_lines(lists["opposite"])),
         numbers={word: str(value) for value, word in enumerate(one["numbers"])},
         time=_times(one["time"], language),
         one=frozenset(one["one"]),
@@ -211,6 +191,14 @@ def _times(words: Sequence[str], language: str) -> dict[str, str]:
         single = word.removesuffix("s")
         found[word] = f"t:{whole or (single if single in words else word)}"
     return found
+
+
+def _opposites(pairs: list[list[str]]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for one, two in pairs:
+        found.setdefault(one, set()).add(two)
+        found.setdefault(two, set()).add(one)
+    return {word: frozenset(others) for word, others in found.items()}
 
 
 def _modes(lists: dict[str, list[str]]) -> dict[str, frozenset[str]]:
