@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from vademecum.bank import compare
+from vademecum.bank.compare import relation as compare
 from vademecum.models.embedder import Embedder, open_embedder
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "compare"

@@ -31,7 +31,7 @@ from typing import Any
 import vademecum
 from vademecum.agent.embedding import embed_now
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.turns import recall_turns
+from vademecum.bank.recall.turns import recall_turns
 from vademecum.model import Origin
 from vademecum.search.query import read
 from vademecum.search.vectors import vector_index

@@ -20,7 +20,7 @@ import numpy as np
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.turns import recall_turns
+from vademecum.bank.recall.turns import recall_turns
 from vademecum.model import Origin
 from vademecum.search.vectors import to_blob
 from vademecum.sessions import NewMessage

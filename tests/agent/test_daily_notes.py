@@ -14,7 +14,7 @@ from vademecum.agent.consolidating import consolidate
 from vademecum.agent.taint import Context
 from vademecum.agent.tools import Caller, call_tool, specs
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.daily import DailyIndex
+from vademecum.bank.recall.daily import DailyIndex
 from vademecum.core.memory_tool import Attempts
 from vademecum.errors import ConflictError, DisabledError, RefusedError, UsageError
 from vademecum.gate.selector import Selector

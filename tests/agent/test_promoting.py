@@ -20,7 +20,7 @@ from vademecum.agent.promoting import (
 from vademecum.agent.retainer import retain_now
 from vademecum.agent.tools import Caller, call_tool
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.promote import of_fact, readable
+from vademecum.bank.care.promote import of_fact, readable
 from vademecum.bank.types import Evidence, Fact
 from vademecum.core.memory_tool import Attempts
 from vademecum.errors import FullError, NotFoundError, RefusedError

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vademecum.bank.compare import differs, may_contradict, near, same, search_terms
-from vademecum.bank.normal import normal
+from vademecum.bank.compare.normal import normal
+from vademecum.bank.compare.relation import differs, may_contradict, near, same, search_terms
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "compare"
 LANGUAGES = {"en", "de", "fr", "es", "nl", "ru", "zh"}

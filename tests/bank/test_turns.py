@@ -11,7 +11,7 @@ import pytest
 import vademecum
 from vademecum.agent.embedding import embed_now
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.turns import recall_turns
+from vademecum.bank.recall.turns import recall_turns
 from vademecum.bank.types import RecallHit
 from vademecum.model import Actor, Origin
 from vademecum.sessions import History, NewMessage

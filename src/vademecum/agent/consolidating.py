@@ -16,7 +16,7 @@ import msgspec
 from vademecum.agent.promoting import bank_candidates, daily_candidates, demote, promote, unused_notes
 from vademecum.agent.quarantine import require_person
 from vademecum.agent.spending import asker
-from vademecum.bank.consolidate import Step, carry_out, look, often_used
+from vademecum.bank.care.consolidate import Step, carry_out, look, often_used
 from vademecum.errors import LockedError, StorageError, VademecumError
 from vademecum.model import Actor, Origin
 from vademecum.store import consolidations, upkeep

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vademecum.agent.consolidating import Report
 from vademecum.agent.promoting import find
-from vademecum.bank.consolidate import Rule, Step
+from vademecum.bank.care.consolidate import Rule, Step
 from vademecum.clock import iso
 from vademecum.errors import VademecumError
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from vademecum.bank.promote import (
+from vademecum.bank.care.promote import (
     LONGEST_ENTRY,
     Promotable,
     To,
@@ -258,8 +258,8 @@ def daily_candidates(vm: Vademecum, *, limit: int = 20) -> list[Promotable]:
 
 def from_daily_notes(vm: Vademecum) -> Iterator[Promotable]:
     """All such sentences; none from outside, none that is in quarantine, none where daily notes are switched off."""
-    from vademecum.bank.daily import DailyIndex
-    from vademecum.bank.signals import signals
+    from vademecum.bank.recall.daily import DailyIndex
+    from vademecum.bank.signals.signal import signals
 
     if not vm.config.memory.daily_notes:
         return

@@ -67,7 +67,7 @@ def redact_stored(vm: Vademecum, by: Origin) -> list[Found]:
     Other processes may go on; the database is written anew and locked meanwhile. Raises StorageError, LockedError.
     """
     found = [*_in_files(vm, by), *_in_database(vm, change=True)]
-    from vademecum.bank.reindex import reindex as index_facts
+    from vademecum.bank.facts.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex
 
     with vm.db.atomic():

@@ -160,7 +160,7 @@ class ByteRover(Provider):
             return False
         if self._what == "all":
             return True
-        from vademecum.bank.signals import signals
+        from vademecum.bank.signals.signal import signals
 
         return any(signal.branch != "skip" for signal in signals(turn.user))
 

@@ -133,7 +133,7 @@ def reindex(app: App, vectors: str) -> None:
 
     The old vectors serve until each is replaced; it may be stopped at any time and goes on in the background.
     """
-    from vademecum.bank.reindex import reindex as index_facts
+    from vademecum.bank.facts.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex as build
 
     count = build(app.vm.db) + index_facts(app.vm.db)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vademecum.agent.consolidating import Report
-    from vademecum.bank.consolidate import Step
-    from vademecum.bank.promote import Promotable
-    from vademecum.bank.reflect import Reflection
+    from vademecum.bank.care.consolidate import Step
+    from vademecum.bank.care.promote import Promotable
+    from vademecum.bank.care.reflect import Reflection
 
 _TOLD = 200  # steps between two lines of progress
 _TO = ("note", "memory", "user")
@@ -65,7 +65,7 @@ def _reflection_json(found: Reflection) -> dict[str, object]:
 
 
 def _reflection_lines(app: App, found: Reflection) -> list[str]:
-    from vademecum.bank.reflect import cited_by
+    from vademecum.bank.care.reflect import cited_by
 
     style = app.style
     if found.with_model:

@@ -109,7 +109,7 @@ def _time(app: App, given: str | None, name: str) -> int | None:
     try:
         return parse_iso(given)
     except (ValueError, OverflowError):
-        from vademecum.bank.timewords import when
+        from vademecum.bank.recall.timewords import when
 
         span = when(given, app.vm.clock())
         first = span.since if name == "since" or span.until is None else span.until - (name == "as_of")

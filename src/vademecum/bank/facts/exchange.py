@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from vademecum.bank.markdown import NEW, Broken, Entry, base_of, file_name, parse, render
+from vademecum.bank.facts.markdown import NEW, Broken, Entry, base_of, file_name, parse, render
 from vademecum.bank.scopes import checked
 from vademecum.bank.types import KINDS, Evidence, Fact, Kind
 from vademecum.errors import NotFoundError, RefusedError, StorageError, VademecumError

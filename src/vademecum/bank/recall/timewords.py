@@ -211,7 +211,7 @@ def _pieces(form: str) -> tuple[str, ...]:
 
 def _find(tokens: Sequence[_Token], text: str, today: date) -> list[_Match]:
     """The times in the likely language that reads most words as times; in an unlikely one only those of two words."""
-    from vademecum.bank.signals import languages_of
+    from vademecum.bank.signals.signal import languages_of
 
     likely = languages_of(text)
     for names, least in ((likely, 1), ([name for name in LANGUAGES if name not in likely], 2)):

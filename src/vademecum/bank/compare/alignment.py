@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from vademecum.bank.lexicon import Lexicon, language_of, lexicon
-from vademecum.bank.reading import EMPTY, LIGHT, Reading, Token, read
+from vademecum.bank.compare.lexicon import Lexicon, language_of, lexicon
+from vademecum.bank.compare.reading import EMPTY, LIGHT, Reading, Token, read
 
 MOST_WORDS = 60
 """Words that carry something, of texts that are laid side by side; longer ones are near only when they are the same."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from vademecum.bank.signals import classify
+from vademecum.bank.signals.signal import classify
 from vademecum.gate.restate import LONGEST, without_quotes
 from vademecum.model import Origin
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vademecum.bank.rows import origin_of
+from vademecum.bank.facts.rows import origin_of
 from vademecum.bank.types import Evidence, RecallHit
 from vademecum.errors import ModelError
 from vademecum.gate.trust import Rules

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vademecum.bank.drafts import Draft, dumped, evidence_key, loaded
+from vademecum.bank.facts.drafts import Draft, dumped, evidence_key, loaded
 from vademecum.bank.types import Fact, Retained
 from vademecum.clock import Clock
 from vademecum.gate.candidate import Act, Action, Candidate, Effect, Staged

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from vademecum.bank.cues import Verdict, Weights, Words
-from vademecum.bank.sentences import sentences
+from vademecum.bank.signals.cues import Verdict, Weights, Words
+from vademecum.bank.signals.sentences import sentences
 
 LONGEST_TEXT = 4_000
 """Characters of a message; a longer one is a dump."""

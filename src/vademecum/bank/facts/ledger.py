@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vademecum.bank.asking import Asking, candidate_of
-from vademecum.bank.changes import Change, Fields, full_of, state_of
-from vademecum.bank.drafts import Draft, evidence_key
-from vademecum.bank.kin import kin_of
-from vademecum.bank.rows import Reader, words_of
+from vademecum.bank.facts.asking import Asking, candidate_of
+from vademecum.bank.facts.changes import Change, Fields, full_of, state_of
+from vademecum.bank.facts.drafts import Draft, evidence_key
+from vademecum.bank.facts.kin import kin_of
+from vademecum.bank.facts.rows import Reader, words_of
 from vademecum.bank.scopes import SHARED, Scopes
 from vademecum.bank.types import Evidence, Fact, Retained
 from vademecum.clock import Clock

@@ -13,9 +13,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from vademecum.bank import compare
-from vademecum.bank.drafts import full_text
-from vademecum.bank.normal import normal
+from vademecum.bank.compare import relation as compare
+from vademecum.bank.compare.normal import normal
+from vademecum.bank.facts.drafts import full_text
 from vademecum.bank.types import Evidence, Fact
 from vademecum.clock import iso
 from vademecum.model import Actor, Origin

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from vademecum.bank.rows import words_of
+from vademecum.bank.facts.rows import words_of
 from vademecum.store import Database, facts
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vademecum.bank.drafts import full_text
+from vademecum.bank.facts.drafts import full_text
 from vademecum.gate.candidate import Action
 from vademecum.gate.proposals import sha256_of
 from vademecum.store.facts import FactRow

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from vademecum.bank.extraction import not_said
-from vademecum.bank.normal import key_of
+from vademecum.bank.compare.normal import key_of
+from vademecum.bank.retain.extraction import not_said
 from vademecum.bank.typed import Ask, ask_typed
 from vademecum.bank.types import KINDS, Evidence, Fact, RecallHit, Retained
 from vademecum.clock import iso

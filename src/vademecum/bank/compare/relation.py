@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from vademecum.bank.alignment import Sides, aligned
-from vademecum.bank.lexicon import Lexicon, language_of, lexicon
-from vademecum.bank.normal import normal
-from vademecum.bank.reading import ALWAYS, EMPTY, LIGHT, Reading, Token, read
+from vademecum.bank.compare.alignment import Sides, aligned
+from vademecum.bank.compare.lexicon import Lexicon, language_of, lexicon
+from vademecum.bank.compare.normal import normal
+from vademecum.bank.compare.reading import ALWAYS, EMPTY, LIGHT, Reading, Token, read
 
 _NAMES = ("number", "name", "code")
 _MARKS = {n: None for n in range(128) if not chr(n).isalnum()}

@@ -12,8 +12,8 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-from vademecum.bank.figures import Piece, figured
-from vademecum.bank.lexicon import Lexicon, lexicon
+from vademecum.bank.compare.figures import Piece, figured
+from vademecum.bank.compare.lexicon import Lexicon, lexicon
 
 Kind = Literal["number", "time", "name", "code", "not", "word"]
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Collection, Sequence
 from typing import cast
 
-from vademecum.bank.entities import entities_of
-from vademecum.bank.normal import key_of
+from vademecum.bank.compare.normal import key_of
+from vademecum.bank.facts.entities import entities_of
 from vademecum.bank.types import Evidence, Fact, Kind, Scope
 from vademecum.gate.trust import Rules, Trust
 from vademecum.model import Actor, Origin

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vademecum.bank import compare
-from vademecum.bank.exchanges import own_text
-from vademecum.bank.findings import Finding
-from vademecum.bank.normal import normal
-from vademecum.bank.phrases import denied, without_denial
-from vademecum.bank.sentences import sentences
-from vademecum.bank.signals import classify
+from vademecum.bank.compare import relation as compare
+from vademecum.bank.compare.normal import normal
+from vademecum.bank.retain.exchanges import own_text
+from vademecum.bank.retain.findings import Finding
+from vademecum.bank.retain.phrases import denied, without_denial
+from vademecum.bank.signals.sentences import sentences
+from vademecum.bank.signals.signal import classify
 from vademecum.bank.types import Fact
 from vademecum.errors import RefusedError
 from vademecum.gate.candidate import Candidate, Staged
@@ -111,7 +111,7 @@ def propose_if_repeated(bank: Bank, finding: Finding, origin: Origin, session: s
             origin = origin.joined(Origin.parse(seen.origin))
     if len(earlier) != 1:
         return None
-    from vademecum.bank.promote import Promotable, decided
+    from vademecum.bank.care.promote import Promotable, decided
 
     one = Promotable(f"message:{finding.row.id}", finding.text, finding.kind, origin)
     if decided(bank.db, bank.actor, bank.clock(), one):

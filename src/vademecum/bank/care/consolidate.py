@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from vademecum.bank import compare
+from vademecum.bank.compare import relation as compare
 from vademecum.bank.typed import Ask, ask_typed
 from vademecum.bank.types import Fact, Retained
 from vademecum.clock import iso

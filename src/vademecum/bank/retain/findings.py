@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from vademecum.bank.exchanges import Exchange, Row, exact, is_reported, own_text, speaker_of
-from vademecum.bank.phrases import (
+from vademecum.bank.retain.exchanges import Exchange, Row, exact, is_reported, own_text, speaker_of
+from vademecum.bank.retain.phrases import (
     confirmed,
     denied,
     is_decision,
@@ -23,9 +23,9 @@ from vademecum.bank.phrases import (
     without_denial,
     without_denied,
 )
-from vademecum.bank.sentences import sentences
-from vademecum.bank.signals import LONGEST_TEXT, Signal, classify
-from vademecum.bank.trail import MANY_STEPS, Mended, Step, fix_of, mended, steps, working_steps
+from vademecum.bank.retain.trail import MANY_STEPS, Mended, Step, fix_of, mended, steps, working_steps
+from vademecum.bank.signals.sentences import sentences
+from vademecum.bank.signals.signal import LONGEST_TEXT, Signal, classify
 from vademecum.bank.types import Kind
 from vademecum.gate.restate import own_words
 

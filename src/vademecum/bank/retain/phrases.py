@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vademecum.bank.sentences import sentences
-from vademecum.bank.signals import LONGEST_SENTENCE, expand, fold, languages_of
+from vademecum.bank.signals.sentences import sentences
+from vademecum.bank.signals.signal import LONGEST_SENTENCE, expand, fold, languages_of
 from vademecum.search.stopwords import stop_words
 
 SESSIONS = 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from vademecum.bank.find_facts import FactFinder, FoundFact
+from vademecum.bank.recall.find_facts import FactFinder, FoundFact
 from vademecum.bank.types import Kind, Recall, RecallHit, Scope
 from vademecum.errors import UsageError
 from vademecum.gate.trust import CLASSES, Trust
@@ -24,7 +24,7 @@ from vademecum.store.message_index import tokenizer
 
 if TYPE_CHECKING:
     from vademecum.bank.bank import Bank
-    from vademecum.bank.timewords import When
+    from vademecum.bank.recall.timewords import When
     from vademecum.bank.types import Fact
     from vademecum.models.embedder import Embedder
     from vademecum.search.vectors import Floats
@@ -118,7 +118,7 @@ class _Recalling:
         return max(1, min(MOST, self._asked.limit))
 
     def _read_time(self) -> When:
-        from vademecum.bank.timewords import When, when
+        from vademecum.bank.recall.timewords import When, when
 
         asked = self._asked
         explicit = asked.as_of is not None or asked.since is not None or asked.until is not None
@@ -148,7 +148,7 @@ class _Recalling:
         """Parts of daily notes; nothing is imported where there are none."""
         if self._asked.what != "all" or self._bank.daily() is None:
             return []
-        from vademecum.bank.daily import recall_daily
+        from vademecum.bank.recall.daily import recall_daily
 
         asked, when = self._asked, self._when if timed else None
         since = when.since if when else asked.since
@@ -192,7 +192,7 @@ class _Recalling:
         return least is None or CLASSES.index(trust) <= CLASSES.index(least)
 
     def _turns(self, *, timed: bool) -> list[_Ranked]:
-        from vademecum.bank.turns import recall_turns
+        from vademecum.bank.recall.turns import recall_turns
 
         asked = self._asked
         if not self._text.strip():
@@ -220,7 +220,7 @@ class _Recalling:
 
     def _collapsed(self, ranked: Sequence[_Ranked]) -> list[_Ranked]:
         """At most as many as are wanted; what says the same as a better one is named by it."""
-        from vademecum.bank.compare import near
+        from vademecum.bank.compare.relation import near
 
         evidence = {f"message:{e.message}" for one in ranked if one.n for e in one.hit.evidence if e.message}
         alike = _Alike(self._bank, self._embedder, [one.n for one in ranked if one.n])
@@ -339,7 +339,7 @@ def replace_arms(one: FoundFact) -> FoundFact:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    from vademecum.bank.entities import entities_of
+    from vademecum.bank.facts.entities import entities_of
 
     return entities_of(text)
 

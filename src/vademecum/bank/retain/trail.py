@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vademecum.bank.exchanges import Row
+from vademecum.bank.retain.exchanges import Row
 from vademecum.gate.trust import OWN_TOOLS
 
 SIGNATURE_CHARS = 200

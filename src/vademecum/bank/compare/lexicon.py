@@ -1,4 +1,4 @@
-"""The words by which statements are compared, one language at a time; `compare_words.toml` says what each list means.
+"""The words by which statements are compared, one language at a time; `words.toml` says what each list means.
 
 Idea: whatever stands in no list counts as it is written, so that an unknown word, name or language makes two texts
 differ, never the same. Invariant: read once a process, at the first comparison.
@@ -14,7 +14,7 @@ from typing import cast
 
 LANGUAGES = ("en", "de", "fr", "es", "nl", "ru", "zh")
 _LATIN = ("en", "de", "fr", "es", "nl")
-_FILE = Path(__file__).parent / "compare_words.toml"
+_FILE = Path(__file__).parent / "words.toml"
 _SHORTEST = 3
 """Letters of a word that remain when its ending is taken off."""
 

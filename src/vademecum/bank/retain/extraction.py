@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from vademecum.bank.exchanges import exact
+from vademecum.bank.retain.exchanges import exact
 from vademecum.bank.typed import ask_typed
 from vademecum.bank.types import KINDS, Kind
 from vademecum.clock import parse_iso

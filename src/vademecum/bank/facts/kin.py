@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vademecum.bank import compare
+from vademecum.bank.compare import relation as compare
 from vademecum.store import Database, facts
 from vademecum.store.facts import FactRow, Only
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from vademecum.bank import phrases
-from vademecum.bank.corrections import propose_if_repeated, standing
-from vademecum.bank.exchanges import Exchange, Row, exact, exchanges, finished, speaker_of
-from vademecum.bank.extraction import Drawn, Shown, extract
-from vademecum.bank.extraction import parts as parted
-from vademecum.bank.findings import Finding, findings, own, rows_of, wishes
-from vademecum.bank.normal import normal
-from vademecum.bank.signals import Signal, signals
+from vademecum.bank.compare.normal import normal
+from vademecum.bank.retain import phrases
+from vademecum.bank.retain.corrections import propose_if_repeated, standing
+from vademecum.bank.retain.exchanges import Exchange, Row, exact, exchanges, finished, speaker_of
+from vademecum.bank.retain.extraction import Drawn, Shown, extract
+from vademecum.bank.retain.extraction import parts as parted
+from vademecum.bank.retain.findings import Finding, findings, own, rows_of, wishes
+from vademecum.bank.signals.signal import Signal, signals
 from vademecum.bank.types import Evidence, Retained
 from vademecum.errors import RefusedError
 from vademecum.gate.restate import restates
