@@ -131,7 +131,7 @@ class Hindsight(Provider):
         """Make the connection; only the bank's missions are sent at once. Raises ProviderError."""
         from vademecum.providers.http import Http
 
-        with _ours():
+        with read.ours():
             said = options(context.settings, context.env, context.folder)
             self._options, self._context = said, context
             self._files, self._operations = Batches(context.folder), Pending(context.folder / "operations")
@@ -209,7 +209,7 @@ class Hindsight(Provider):
 
     def sync_turn(self, turn: TurnRecord) -> None:
         """Store an exchange, or let it wait on disk for more of its session. Each turn once."""
-        with self._syncing, _ours():
+        with self._syncing, read.ours():
             held = self._batches
             held.load()
             now = self._host.clock()
@@ -223,7 +223,7 @@ class Hindsight(Provider):
 
     def on_session_end(self, session: str) -> None:
         """What still waits of the session is stored."""
-        with self._syncing, _ours():
+        with self._syncing, read.ours():
             self._batches.load()
             if session in self._batches.waiting:
                 self._hand_over(session)
@@ -277,13 +277,13 @@ class Hindsight(Provider):
     def store(self, text: str, *, kind: str = "fact") -> str:
         """Store one statement now; the id is that of its document."""
         document = Document(f"note-{new_id()}", text, at=self._host.clock(), context=kind)
-        with _ours():
+        with read.ours():
             self._put(document, in_background=False)
         return document.id
 
     def on_memory_write(self, change: MemoryChange) -> None:
         """What goes into the core is stored as well; what leaves it is erased."""
-        with _ours():
+        with read.ours():
             if change.before and plain(change.before) != plain(change.after):
                 self._bank.erase(_core_id(change.before))
             if change.after:
@@ -305,15 +305,15 @@ class Hindsight(Provider):
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             match name:
                 case "hindsight_retain":
                     return self._retain(args)
                 case "hindsight_recall":
-                    found = self._bank.recall(_given(args, "query")[:_LONGEST_QUERY])[:_MOST]
+                    found = self._bank.recall(read.given(args, "query")[:_LONGEST_QUERY])[:_MOST]
                     return {"results": [_shown(one) for one in found]}
                 case "hindsight_reflect":
-                    answer, based = self._bank.reflect(_given(args, "query")[:_LONGEST_QUERY])
+                    answer, based = self._bank.reflect(read.given(args, "query")[:_LONGEST_QUERY])
                     return {"answer": answer, "based_on": [_shown(one) for one in based[:_MOST]]}
                 case _:
                     known = ", ".join(tool.name for tool in TOOLS)
@@ -321,7 +321,7 @@ class Hindsight(Provider):
 
     def _retain(self, args: Mapping[str, Any]) -> dict[str, Any]:
         document = Document(
-            f"note-{new_id()}", _given(args, "content"), at=self._host.clock(), context=read.text(args, "context"),
+            f"note-{new_id()}", read.given(args, "content"), at=self._host.clock(), context=read.text(args, "context"),
             tags=_listed(args, "tags"), entities=_listed(args, "entities"),
         )  # fmt: skip
         later = self._put(document)
@@ -334,7 +334,7 @@ class Hindsight(Provider):
         kept = (
             "Copies in Hindsight's logs and backups are out of reach of its API." if self._said.mode == "cloud" else ""
         )
-        with self._syncing, _ours():
+        with self._syncing, read.ours():
             match selector.kind:
                 case "session":
                     count = self._forget_session(selector.value)
@@ -436,17 +436,6 @@ class Hindsight(Provider):
         return (*self._batches.paths(), *self._pending.paths()) if self._files is not None else ()
 
 
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with settings, files and arguments as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
-
-
 def _core_id(text: str) -> str:
     digits = hashlib.sha256(plain(text).encode("utf-8", "surrogatepass")).hexdigest()[:24]
     return f"core-{digits}"
@@ -454,13 +443,6 @@ def _core_id(text: str) -> str:
 
 def _says(turn: TurnRecord, value: str) -> bool:
     return is_meant(value, turn.id, turn.user) or is_meant(value, turn.id, turn.assistant)
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _listed(args: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -7,9 +7,8 @@ after an answer that was lost; a failure is an error, never an empty memory.
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -87,7 +86,7 @@ class Honcho(Provider):
 
     def open(self, context: Context) -> None:
         """Read the settings; nothing is sent yet. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             said = options(context.settings, context.env, context.actor.agent)
             headers = {"Authorization": f"Bearer {said.key}"} if said.key else {}
             seconds = min(said.seconds, context.seconds)
@@ -252,7 +251,7 @@ class Honcho(Provider):
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             run = {
                 "honcho_profile": self._profile, "honcho_search": self._search, "honcho_context": self._view,
                 "honcho_reasoning": self._reason, "honcho_conclude": self._conclude,
@@ -275,7 +274,7 @@ class Honcho(Provider):
         return {"outcome": "written", "before": before}
 
     def _search(self, pair: tuple[str, str], args: Mapping[str, Any], said: Options) -> dict[str, Any]:
-        api, query = self._all[2], _given(args, "query")[:_LONGEST_QUERY]
+        api, query = self._all[2], read.given(args, "query")[:_LONGEST_QUERY]
         room = int(read.number(args, "max_tokens", 800, least=50, most=2000))
         conclusions: list[dict[str, str]] = []
         messages: list[dict[str, str]] = []
@@ -293,7 +292,7 @@ class Honcho(Provider):
         return {"known": view.representation, "card": list(view.card)}
 
     def _reason(self, pair: tuple[str, str], args: Mapping[str, Any], said: Options) -> dict[str, Any]:
-        question = _given(args, "query")[: said.longest_question]
+        question = read.given(args, "query")[: said.longest_question]
         level = said.capped(read.text(args, "reasoning_level", said.level))
         answer = self._all[2].chat(*pair, question, level=level)
         return {"answer": answer} if answer else {"answer": "", "note": "Honcho answered, and knows nothing of it."}
@@ -385,24 +384,6 @@ class Honcho(Provider):
 
 
 _BACKGROUND = "Honcho erases a session in the background; its logs and backups are out of reach of its API."
-
-
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with settings and arguments as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _is_listing(args: Mapping[str, Any]) -> bool:

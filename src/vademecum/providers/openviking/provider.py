@@ -7,11 +7,10 @@ a conversation of which no memories could be made is said to be one.
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +18,7 @@ from vademecum.clock import iso
 from vademecum.errors import ProviderError, VademecumError
 from vademecum.gate.selector import Selector
 from vademecum.model import Actor, ToolSpec
+from vademecum.providers import settings as read
 from vademecum.providers.contract import (
     Availability,
     Context,
@@ -85,7 +85,7 @@ class OpenViking(Provider):
 
     def open(self, context: Context) -> None:
         """Prepare the connection; nothing is sent before the first request. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             said = options(context.settings, context.env)
             self._options, self._context, self._tasks = said, context, Pending(context.folder / "tasks")
             self._viking = self._view(context.actor, said.user_of(context.actor))
@@ -182,7 +182,7 @@ class OpenViking(Provider):
 
     def sync_turn(self, turn: TurnRecord) -> None:
         """Add an exchange to its conversation, once. OpenViking's model is asked when the conversation is over."""
-        with self._syncing, _ours():
+        with self._syncing, read.ours():
             viking = self._to()
             if turn.id not in self._done and not viking.grep(viking.session(turn.session), turn.id):
                 self._add(viking, turn)
@@ -200,7 +200,7 @@ class OpenViking(Provider):
 
     def on_session_end(self, session: str) -> None:
         """Have memories made of the conversation. Whether it worked is looked at with what comes next."""
-        with self._syncing, _ours():
+        with self._syncing, read.ours():
             task = self._to().commit(session)
             if task:
                 self._pending.expect(Operation(task, session))
@@ -266,7 +266,7 @@ class OpenViking(Provider):
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             return Tools(self._to()).run(name, args)
 
     # --- forgetting
@@ -330,17 +330,6 @@ class OpenViking(Provider):
         found = [one for root in viking.memories for one in viking.grep(root, needle)] if needle else []
         held = [one for one in found if viking.is_mine(one, memory=True)]
         return [one for one in held if is_meant(value, one, viking.read(one) or "")]
-
-
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with settings and arguments as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
 
 
 def _needle(value: str) -> str:

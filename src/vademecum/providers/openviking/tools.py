@@ -113,7 +113,7 @@ class Tools:
         elif scope and scope != "all":
             within = [self._mine(scope)]
         limit = round(read.number(args, "limit", 8, least=1, most=20))
-        found = viking.find(_given(args, "query"), within=within, limit=limit, kind=kind, deep=mode == "deep")
+        found = viking.find(read.given(args, "query"), within=within, limit=limit, kind=kind, deep=mode == "deep")
         return {"results": [_shown(one) for one in found]}
 
     def _read(self, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,13 +142,13 @@ class Tools:
         return {"entries": shown} | ({"more": len(found) - 100} if len(found) > 100 else {})
 
     def _remember(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        text = _given(args, "content")
+        text = read.given(args, "content")
         uri = address(self._viking, text, _one_of(args, "category", tuple(CATEGORIES)))
         self._viking.write(uri, text)
         return {"outcome": "stored", "uri": uri}
 
     def _forget(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        uri = self._home(_given(args, "uri"))
+        uri = self._home(read.given(args, "uri"))
         if not self._viking.is_mine(uri, memory=True) or not uri.endswith(".md"):
             raise ProviderError(f"{uri} is no single memory of this user; nothing was erased.")
         before = self._viking.read(uri)
@@ -158,7 +158,7 @@ class Tools:
         return {"outcome": "erased", "uri": uri, "before": before[:_SHOWN]}
 
     def _add(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        url = _given(args, "url")
+        url = read.given(args, "url")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or parts.password:
             raise ProviderError(
@@ -197,13 +197,6 @@ def address(viking: Viking, text: str, category: str = "fact") -> str:
 
 def _shown(one: Found) -> dict[str, Any]:
     return {"uri": one.uri, "type": one.kind, "score": one.score, "abstract": one.text[:_SHOWN]}
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _one_of(args: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:

@@ -7,10 +7,9 @@ also not after a restart.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
@@ -83,7 +82,7 @@ class RetainDB(Provider):
 
     def open(self, context: Context) -> None:
         """Read the settings; nothing is sent yet. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             said = options(context.settings, context.env)
             headers = {"Authorization": f"Bearer {said.key}", "X-API-Key": said.key}
             http = Http("RetainDB", said.base, headers=headers, seconds=context.seconds, clock=context.clock)
@@ -234,7 +233,7 @@ class RetainDB(Provider):
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             if name.endswith(("_file", "_files")):
                 return self._with_files(name, args)
             match name:
@@ -242,20 +241,20 @@ class RetainDB(Provider):
                     return {"memories": [_shown(one) for one in self._api.profile(self._user())]}
                 case "retaindb_search":
                     limit = int(read.number(args, "top_k", self._all[0].top_k, least=1, most=20))
-                    found = self._api.search(self._user(), _given(args, "query")[:_LONGEST_QUERY], limit=limit)
+                    found = self._api.search(self._user(), read.given(args, "query")[:_LONGEST_QUERY], limit=limit)
                     return {"results": [_shown(one) for one in found], "count": len(found)}
                 case "retaindb_context":
-                    text, found = self._api.context(self._user(), _given(args, "query")[:_LONGEST_QUERY])
+                    text, found = self._api.context(self._user(), read.given(args, "query")[:_LONGEST_QUERY])
                     return {"context": text, "results": [_shown(one) for one in found]}
                 case "retaindb_remember":
                     kind = read.text(args, "memory_type", "factual")
                     if kind not in KINDS:
                         raise ProviderError(f"There is no memory_type {kind!r}; nothing was stored.", ", ".join(KINDS))
                     importance = read.number(args, "importance", 0.7, least=0, most=1)
-                    made = self._add(_given(args, "content"), kind=kind, importance=importance)
+                    made = self._add(read.given(args, "content"), kind=kind, importance=importance)
                     return {"outcome": "stored", "memory_id": made}
                 case "retaindb_forget":
-                    held = self._own(_given(args, "memory_id"))
+                    held = self._own(read.given(args, "memory_id"))
                     self._api.delete(held.id)
                     return {"outcome": "erased", "memory_id": held.id, "memory": held.text}
                 case _:
@@ -269,18 +268,18 @@ class RetainDB(Provider):
                 scope = read.text(args, "scope", "USER")
                 if scope not in ("USER", "PROJECT", "ORG"):
                     raise ProviderError(f"There is no scope {scope!r}; nothing was sent.", "USER, PROJECT or ORG.")
-                held = files.upload(_given(args, "local_path"), read.text(args, "remote_path"), scope)
+                held = files.upload(read.given(args, "local_path"), read.text(args, "remote_path"), scope)
                 wanted = read.flag(args, "ingest", default=False)
                 return {**held, **(files.ingest(held["file_id"]) if wanted else {"outcome": "uploaded"})}
             case "retaindb_list_files":
                 limit = int(read.number(args, "limit", 50, least=1, most=500))
                 return {"files": files.list(read.text(args, "prefix"), limit)}
             case "retaindb_read_file":
-                return files.read(_given(args, "file_id"))
+                return files.read(read.given(args, "file_id"))
             case "retaindb_ingest_file":
-                return files.ingest(_given(args, "file_id"))
+                return files.ingest(read.given(args, "file_id"))
             case "retaindb_delete_file":
-                return files.delete(_given(args, "file_id"))
+                return files.delete(read.given(args, "file_id"))
             case _:
                 raise ProviderError(f"RetainDB has no tool {name}.")
 
@@ -346,24 +345,6 @@ class RetainDB(Provider):
     def backup_paths(self) -> tuple[Path, ...]:
         """The jobs that are under way."""
         return (self._ledger,) if self._ledger.is_file() else ()
-
-
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with settings and arguments as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _messages(turn: TurnRecord) -> list[dict[str, Any]]:

@@ -7,11 +7,10 @@ words erases only what says exactly that, everything else is asked back.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from vademecum.clock import iso
@@ -130,7 +129,7 @@ class Supermemory(Provider):
 
     def open(self, context: Context) -> None:
         """Read the settings; nothing is sent yet. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             said = options(context.settings, context.env)
             self._options, self._context = said, context
             headers = {"Authorization": f"Bearer {said.key}"}
@@ -213,7 +212,7 @@ class Supermemory(Provider):
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             container = read.text(args, "container")
             tag = self._tag(container)
             match name:
@@ -221,11 +220,11 @@ class Supermemory(Provider):
                     given: Any = args.get("metadata")
                     more = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
                     flat = {str(key): value for key, value in more.items() if isinstance(value, str | int | float)}
-                    made = self._stated(_given(args, "content"), flat, container)
+                    made = self._stated(read.given(args, "content"), flat, container)
                     return {"outcome": "stored", "id": made}
                 case "supermemory_search":
                     limit = int(read.number(args, "limit", self._said.limit, least=1, most=50))
-                    query = _given(args, "query")[:_LONGEST_QUERY]
+                    query = read.given(args, "query")[:_LONGEST_QUERY]
                     found = self._api.search(tag, query, limit=limit, mode=self._said.mode)
                     return {"results": [_shown(one) for one in found], "count": len(found)}
                 case "supermemory_forget":
@@ -310,26 +309,8 @@ class Supermemory(Provider):
         yield from (_recalled(one) for one in self._api.memories(tag))
 
 
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with settings and arguments as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
-
-
 def _core(store: str, text: str) -> str:
     return f"core-{store}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _shown(one: Item) -> dict[str, Any]:
