@@ -111,7 +111,8 @@ def _excludes(sides: Sides, pairs: list[tuple[int | None, int | None]]) -> bool:
             values += 1
         else:
             return False
-    return (values or opposed or denied) > 0 and other <= 1
+    told = values + opposed + denied
+    return told > 0 and (other == 0 or (other == 1 and told == 1))  # several values and more besides: another subject
 
 
 def _turns(token: Token, lexis: Lexicon) -> bool:
