@@ -43,7 +43,7 @@ def statement(rng: random.Random) -> str:
 
 def fill(vm: Vademecum, count: int, rng: random.Random) -> None:
     """Bring the bank to `count` facts, without asking the gate for each."""
-    from vademecum.bank.drafts import Draft
+    from vademecum.bank.facts.drafts import Draft
     from vademecum.bank.scopes import Scopes
     from vademecum.ids import new_id
     from vademecum.store import facts

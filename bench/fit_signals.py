@@ -1,8 +1,8 @@
 """Fit the weights of the cues to the labelled sentences: `python bench/fit_signals.py [--check]`.
 
-Idea: logistic regression over the cues of `bank/cues.py`, for all languages at once, with a penalty that keeps the
-weights small. Newton's steps are not needed at this size; Adam with a fixed number of steps gives the same file each
-time. `--check` fits ten times, each time without a tenth of the sentences, and prints how many of those are right.
+Idea: logistic regression over the cues of `bank/signals/cues.py`, for all languages at once, with a penalty that keeps
+the weights small. Newton's steps are not needed at this size; Adam with a fixed number of steps gives the same file
+each time. `--check` fits ten times, each time without a tenth of the sentences, and prints how many of those are right.
 Only the sets that may be used for tuning are read (see tests/data/signals/README.md).
 """
 
@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from vademecum.bank import signals as rules
-from vademecum.bank.signals import LANGUAGES
+from vademecum.bank.signals import signal as rules
+from vademecum.bank.signals.signal import LANGUAGES
 
 HERE = Path(__file__).resolve().parent.parent
 LABELLED = HERE / "tests" / "data" / "signals"
-WEIGHTS = HERE / "src" / "vademecum" / "bank" / "rules" / "weights.json"
+WEIGHTS = HERE / "src" / "vademecum" / "bank" / "signals" / "rules" / "weights.json"
 BRANCHES = ("correction", "instruction", "preference", "environment", "convention", "workflow", "quirk", "skip")
 STRANGERS = 2.0
 """How much a sentence of somebody who never saw the rules counts; the others count 1."""

@@ -5,7 +5,7 @@ the local embedder; each question is asked of `recall_turns`, which knows no ans
 What a turn shares as a picture is its caption, in brackets after its text (`--no-captions` leaves it out).
 
 `recall@k` is the mean share of a question's evidence turns among the first k turns; `session_recall@k` the share of
-their sessions among the first k sessions, in the order in which the ranked turns name them; `ndcg@10` with equal gains.
+their sessions among the first k sessions that 100 ranked turns name, in that order; `ndcg@10` with equal gains.
 All are fractions over the questions that have evidence, without category 5 (no answer in the conversation), which is
 listed apart. An empty answer counts as none found. Baselines in the same run: the full-text index alone (any content
 word, bm25) and vectors alone (the question as it stands). `other` are questions of the other conversations, to which
@@ -31,17 +31,18 @@ from typing import Any
 import vademecum
 from vademecum.agent.embedding import embed_now
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.turns import recall_turns
+from vademecum.bank.recall.turns import recall_turns
 from vademecum.model import Origin
 from vademecum.search.query import read
 from vademecum.search.vectors import vector_index
 from vademecum.sessions import NewMessage
 from vademecum.store.message_index import Filter, MessageIndex
 
-DEPTH = 100
-"""Turns that a question gets."""
+FIRST, DEPTH = 20, 100
+"""Turns that are asked for: for what is counted in turns, and for what is counted in sessions."""
 KEYS = ("recall@5", "recall@10", "recall@20", "ndcg@10", "session_recall@5", "session_recall@10")
 UNANSWERABLE = "5"
+PARTS = (("p50", 0.5), ("p95", 0.95))
 FIRST_DAY = datetime(2023, 1, 1, 12, tzinfo=UTC)
 DATES = ("%I:%M %p on %d %B, %Y", "%Y/%m/%d (%a) %H:%M", "%Y/%m/%d %H:%M", "%Y-%m-%d %H:%M", "%d %B, %Y", "%Y-%m-%d",
          "%B %d, %Y", "%Y/%m/%d")  # fmt: skip
@@ -69,7 +70,7 @@ class Conversation:
 
 
 Ranked = list[int]
-Search = Callable[[str], Ranked]
+Search = Callable[[str, int], Ranked]
 
 
 def date_of(text: object, before: datetime) -> datetime:
@@ -154,8 +155,8 @@ def product(stored: Stored, vectors: bool) -> Search:
     vm = stored.vm
     embedder = vm.embedder if vectors else None
 
-    def search(question: str) -> Ranked:
-        hits = recall_turns(vm.db, vm.actor, question, embedder=embedder, limit=DEPTH, now=vm.clock())
+    def search(question: str, limit: int) -> Ranked:
+        hits = recall_turns(vm.db, vm.actor, question, embedder=embedder, limit=limit, now=vm.clock())
         return [int(one) for hit in hits for one in (hit.id.removeprefix("message:"), *map(_number, hit.collapsed))]
 
     return search
@@ -168,10 +169,10 @@ def _number(ref: str) -> str:
 def full_text(stored: Stored) -> Search:
     index = MessageIndex(stored.vm.db, stored.vm.actor, Filter())
 
-    def search(question: str) -> Ranked:
+    def search(question: str, limit: int) -> Ranked:
         query = read(question)
         terms = query.content or query.terms
-        return index.best(" OR ".join(term.match for term in terms), DEPTH) if terms else []
+        return index.best(" OR ".join(term.match for term in terms), limit) if terms else []
 
     return search
 
@@ -180,16 +181,16 @@ def nearest(stored: Stored) -> Search:
     embedder = stored.vm.embedder
     assert embedder is not None
     index = vector_index(stored.vm.db, "message", embedder.name)
-    return lambda question: [ref for ref, _ in index.nearest(embedder.embed([question])[0], DEPTH)]
+    return lambda question, limit: [ref for ref, _ in index.nearest(embedder.embed([question])[0], limit)]
 
 
-def scores(stored: Stored, question: Question, ranked: Ranked) -> list[float] | None:
+def scores(stored: Stored, question: Question, ranked: Ranked, deep: Ranked) -> list[float] | None:
     """The values of KEYS for one question; None when none of its evidence is known."""
     gold = {stored.messages[one] for one in question.evidence if one in stored.messages}
     if not gold:
         return None
     of = {stored.session_of[one] for one in gold}
-    visited = list(dict.fromkeys(stored.session_of[one] for one in ranked))
+    visited = list(dict.fromkeys(stored.session_of[one] for one in deep))
     gain = sum(1 / math.log2(place + 2) for place, one in enumerate(ranked[:10]) if one in gold)
     ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(gold))))
     found = [len(gold.intersection(ranked[:k])) / len(gold) for k in (5, 10, 20)]
@@ -228,28 +229,28 @@ def measure(path: Path, captions: bool, log: Callable[[str], object]) -> dict[st
             for question in one.questions:
                 for name, search in ways.items():
                     began = time.perf_counter()
-                    ranked = search(question.text)
+                    ranked = search(question.text, FIRST)
                     if name == "recall":
                         times.append((time.perf_counter() - began) * 1000)
                         kind = "category_5" if question.category == UNANSWERABLE else "own"
                         nothing[kind][0] += not ranked
                         nothing[kind][1] += 1
-                    values = scores(stored, question, ranked)
+                    values = scores(stored, question, ranked, search(question.text, DEPTH))
                     if values is not None:
                         rows.setdefault(name, []).append((question.category, one.name, values))
             for other in found[:number] + found[number + 1 :]:
                 for question in other.questions[::20]:
-                    nothing["other"][0] += not ways["recall"](question.text)
+                    nothing["other"][0] += not ways["recall"](question.text, FIRST)
                     nothing["other"][1] += 1
             stored.vm.close()
             log(f"{one.name}: {len(stored.messages)} turns, {len(one.questions)} questions")
     ways_summed = {name: summary(each) for name, each in rows.items()}
     times.sort()
     return {
-        **ways_summed.pop("recall", {}),
+        **ways_summed.pop("recall", summary([])),
         "baselines": ways_summed,
         "answered_nothing": {name: round(a / b, 4) if b else None for name, (a, b) in nothing.items()},
-        "milliseconds": {name: round(times[int(len(times) * part)], 1) for name, part in (("p50", 0.5), ("p95", 0.95))},
+        "milliseconds": {name: round(times[int(len(times) * part)], 1) if times else 0.0 for name, part in PARTS},
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import vademecum
 from vademecum.agent.retainer import conversation_of, retain_now
-from vademecum.bank.retention import look
+from vademecum.bank.retain.retention import look
 from vademecum.model import Origin
 
 NOUNS = "billing shop search mail queue cache ledger auth media report import export sync audit graph".split()  # noqa: SIM905

@@ -15,7 +15,7 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from vademecum.bank.signals import LANGUAGES, classify
+from vademecum.bank.signals.signal import LANGUAGES, classify
 
 LABELLED = Path(__file__).resolve().parent.parent / "tests" / "data" / "signals"
 BRANCHES = ("correction", "instruction", "preference", "environment", "convention", "workflow", "quirk", "skip")

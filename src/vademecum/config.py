@@ -37,6 +37,7 @@ class MemoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retain: Literal["auto", "propose", "off"] = "auto"
     """What becomes of facts found in a conversation: kept, or proposed to a person, or not looked for."""
     daily_notes: bool = False
+    """Whether the agent keeps `memory/YYYY-MM-DD.md` besides the bounded core: found by recall, in no snapshot."""
 
     memory_enabled: bool = True
     user_profile_enabled: bool = True
@@ -216,7 +217,7 @@ def _read(path: Path) -> dict[str, Any]:
     plain = _plain(text)
     if plain is not None:
         return plain
-    from ruamel.yaml import YAML, YAMLError  # costs a hook a fifth of its time
+    from ruamel.yaml import YAML, YAMLError
 
     try:
         parser: Any = YAML(typ="safe", pure=True)
@@ -230,29 +231,43 @@ def _read(path: Path) -> dict[str, Any]:
     return _without_empty(cast("dict[str, Any]", loaded))
 
 
-_SECTION = re.compile(r"([a-z]\w{0,40}):[ ]*(?:[ ]#.*)?")
-_SETTING = re.compile(r"[ ][ ]([a-z]\w{0,40}):[ ]+([a-z]{1,40})(?:[ ]+#.*)?[ ]*")
+_LINE = re.compile(
+    r"((?:[ ][ ]){0,3})([a-z]\w{0,40}):"
+    r"(?:[ ]+(?:([a-z][a-z0-9]{0,40})|(0|[1-9]\d{0,9})|((?:0|[1-9]\d{0,9})\.\d{1,9})|\"([ -!#-\[\]-~]*)\"))?"
+    r"(?:[ ]+#.*)?[ ]*",
+    re.ASCII,
+)
+"""A line `key:` or `key: value`, the value a word, a whole number, a decimal, or a text in quotes with no escapes."""
 _NO_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
 def _plain(text: str) -> dict[str, Any] | None:
-    """The tree of a file that has no more than sections with settings of one word, as `init` writes it; else None."""
+    """The tree of a file that has no more than sections with simple settings, as `init` and `memory setup` write it;
+    else None. Loading the YAML parser costs a hook a fifth of its time.
+    """
     tree: dict[str, Any] = {}
-    section: dict[str, str] | None = None
+    above = [tree]
     for line in text.split("\n"):
         if not line.strip(" ") or line.lstrip(" ").startswith("#"):
             continue
-        opened = _SECTION.fullmatch(line)
-        if opened:
-            if opened[1] in tree or opened[1] in _NO_WORDS or section == {}:
-                return None
-            section = tree[opened[1]] = {}
-            continue
-        setting = _SETTING.fullmatch(line)
-        if setting is None or section is None or setting[1] in section or {setting[1], setting[2]} & _NO_WORDS:
+        found = _LINE.fullmatch(line)
+        depth = 0 if found is None else len(found[1]) // 2
+        if found is None or depth >= len(above) or not all(above[depth + 1 :]):
             return None
-        section[setting[1]] = setting[2]
-    return None if section == {} else tree
+        del above[depth + 1 :]
+        key, word, whole, decimal, quoted = found.groups()[1:]
+        if key in above[depth] or key in _NO_WORDS or (word in _NO_WORDS and word not in ("true", "false")):
+            return None
+        if word or whole or decimal:
+            value: object = word == "true" if word in _NO_WORDS else word or float(decimal or whole)
+            above[depth][key] = int(whole) if whole else value
+        elif quoted is not None:
+            above[depth][key] = quoted
+        else:
+            section: dict[str, Any] = {}
+            above[depth][key] = section
+            above.append(section)
+    return tree if all(above[1:]) else None
 
 
 def _without_empty(tree: dict[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,11 @@ class AgentFolder:
         return self.notes / "INDEX.md"
 
     @property
+    def daily(self) -> Path:
+        """The folder of daily notes, `YYYY-MM-DD.md`."""
+        return self.root / "memory"
+
+    @property
     def skills(self) -> Path:
         """The folder of approved skills, `<slug>/SKILL.md`."""
         return self.root / "skills"

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import vademecum
+from agent.test_worker import background, until
 from servers import openai
 from vademecum.agent.consolidating import KIND, consolidate, enqueue_consolidation, last_report
 from vademecum.agent.vademecum import Vademecum
@@ -221,6 +222,26 @@ def test_the_daily_job_reports_and_proposes_promotions_only(vm: Vademecum) -> No
     assert enqueue_consolidation(vm, "2026-11-29") == 0
 
 
+def test_the_worker_consolidates_for_every_agent_and_user_once_a_day(tmp_path: Path) -> None:
+    clock = Clock()
+    vm = vademecum.open(tmp_path, config=OFF, clock=clock)
+    everybody = [vm, vm.as_(user="tom"), vm.as_(agent="other")]
+    for who in everybody:
+        with who.session("k").turn("hello") as turn:
+            turn.answer("hello")
+    for day in (0, 1):
+        clock.now += day * 24 * 60 * 60 * 1000
+        with background(vm):
+            until(lambda: all(reported(who) > clock.now - 60 * 60 * 1000 for who in everybody))
+    rows = vm.db.all("SELECT agent, user, count(*) FROM consolidations GROUP BY agent, user ORDER BY 1, 2")
+    assert rows == [("default", "owner", 2), ("default", "tom", 2), ("other", "owner", 2)]
+
+
+def reported(vm: Vademecum) -> int:
+    report = last_report(vm)
+    return report.at if report else 0
+
+
 def test_without_bank_and_daily_notes_nothing_is_queued(tmp_path: Path) -> None:
     vm = vademecum.open(tmp_path)
     with vm.session("k").turn("hello") as turn:
@@ -341,3 +362,9 @@ def test_consolidation_never_loses_a_text_or_evidence(
     assert {one.id for one in vm.review.pending()} == waiting
     assert {one.text for one in vm.bank.list()} == still
     vm.close()
+
+
+def test_a_report_of_another_version_is_no_fault(vm: Vademecum) -> None:
+    consolidations.put(vm.db, vm.actor, 1, '{"at": 1, "steps": [{"rule": "unheard-of"}]}')
+    assert last_report(vm) is None
+    assert consolidate(vm) == last_report(vm)

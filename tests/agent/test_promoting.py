@@ -8,10 +8,19 @@ from typing import Any
 import pytest
 
 import vademecum
-from vademecum.agent.promoting import bank_candidates, demote, find, from_recalled, promote, unused_notes
+from vademecum.agent.promoting import (
+    bank_candidates,
+    demote,
+    find,
+    from_recalled,
+    promote,
+    provider_candidates,
+    unused_notes,
+)
+from vademecum.agent.retainer import retain_now
 from vademecum.agent.tools import Caller, call_tool
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.promote import of_fact, readable
+from vademecum.bank.care.promote import of_fact, readable
 from vademecum.bank.types import Evidence, Fact
 from vademecum.core.memory_tool import Attempts
 from vademecum.errors import FullError, NotFoundError, RefusedError
@@ -306,3 +315,30 @@ def test_a_note_that_a_person_wants_kept_is_not_proposed_again(vm: Vademecum, cl
     vm.review.reject(demote(vm, head, days).proposal)
     clock.now += 400 * DAY
     assert unused_notes(vm) == []
+
+
+def test_a_memory_that_is_active_is_asked_for_what_it_learnt(tmp_path: Path) -> None:
+    with vademecum.open(tmp_path, config={"memory.provider": "holographic", "embedder": "off"}) as vm:
+        id_ = vm.manager.ready().store(DEPLOY)
+        vm.manager.ready().store("ok then")
+        (one,) = provider_candidates(vm)
+        assert (one.source, one.text) == (f"holographic:{id_}", DEPLOY)
+        done = promote(vm, find(vm, one.source))
+        assert vm.review.show(done.proposal).origin.kind == "connector"
+        vm.review.reject(done.proposal)
+        assert provider_candidates(vm) == []
+
+
+def test_the_second_correction_and_promotion_know_of_each_others_proposals(vm: Vademecum) -> None:
+    session = vm.session("k")
+    said = ["Don't use npm, use pnpm.", "Again: use pnpm, not npm!"]
+    for text in said:
+        with session.turn(text) as turn:
+            turn.answer("Understood.")
+    retain_now(vm, session.id)
+    (waiting,) = [one for one in vm.review.pending() if one.tier == "core"]
+    vm.review.reject(waiting.id)
+    fact = use(vm, told(vm, waiting.text.rstrip(".!") + "!"), 9)
+    assert texts(vm) == []
+    with pytest.raises(RefusedError):
+        promote(vm, find(vm, fact.id), to="memory")

@@ -233,3 +233,21 @@ def test_nothing_is_asked_about_nothing(tmp_path: Path, server: openai.Server) -
     found = opened(tmp_path, server).bank.reflect(QUESTION, keep=True)
     assert (found.with_model, found.groups, server.requests) == (False, (), [])
     assert found.why
+
+
+def test_a_derived_fact_that_the_owner_says_as_well_is_a_plain_one_and_back_again(tmp_path: Path) -> None:
+    vm = opened(tmp_path)
+    vm.bank.retain(PORT, derived=True)
+    done = vm.bank.retain(PORT.lower(), origin=OWNER)
+    assert done.outcome == "merged"
+    (fact,) = vm.bank.list()
+    assert (fact.derived, fact.origin) == (False, OWNER)
+    vm.review.undo(vm.audit.entries(limit=1)[0].n, by=Origin.person())
+    assert vm.bank.get(fact.id).derived
+
+
+def test_a_derivation_confirms_no_plain_fact(tmp_path: Path) -> None:
+    vm = opened(tmp_path)
+    plain = told(vm, PORT)
+    assert vm.bank.retain(PORT, derived=True).outcome == "merged"
+    assert vm.bank.get(plain.id) == plain

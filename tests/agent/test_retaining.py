@@ -15,7 +15,7 @@ from vademecum.agent.retainer import conversation_of, retain_now, run_retention
 from vademecum.agent.retaining import KIND, enqueue_left_behind, enqueue_retention
 from vademecum.agent.session import Session
 from vademecum.agent.worker import handlers
-from vademecum.bank.retention import Report, look, retain_session
+from vademecum.bank.retain.retention import Report, look, retain_session
 from vademecum.bank.types import Fact
 from vademecum.clock import now_ms
 from vademecum.model import Origin
@@ -182,7 +182,7 @@ CRASHING = """
 import os, signal, sys
 import vademecum
 from vademecum.agent.retainer import retain_now
-from vademecum.bank import retention as place
+from vademecum.bank.retain import retention as place
 vm = vademecum.open(sys.argv[1], config={"memory.provider": "bank"})
 point, count = sys.argv[3], [0]
 def die(*args, **named):

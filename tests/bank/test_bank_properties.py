@@ -108,7 +108,7 @@ class Keeping(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_open_twice(self) -> None:
-        from vademecum.bank.normal import key_of
+        from vademecum.bank.compare.normal import key_of
 
         open_ = [key_of(fact.text) for fact in self.vm.bank.list(limit=-1)]
         assert len(open_) == len(set(open_))

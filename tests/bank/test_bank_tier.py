@@ -8,7 +8,7 @@ import pytest
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.reindex import reindex
+from vademecum.bank.facts.reindex import reindex
 from vademecum.bank.types import Evidence, Retained
 from vademecum.errors import ConflictError, RefusedError
 from vademecum.gate.selector import Selector

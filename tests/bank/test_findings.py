@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import vademecum.bank
-from vademecum.bank.exchanges import Exchange, Row, exchanges, finished, own_text
-from vademecum.bank.findings import TREE, Finding, explain, findings
-from vademecum.bank.phrases import (
+from vademecum.bank.retain.exchanges import Exchange, Row, exchanges, finished, own_text
+from vademecum.bank.retain.findings import TREE, Finding, explain, findings
+from vademecum.bank.retain.phrases import (
     confirmed,
     denied,
     is_decision,
@@ -22,7 +22,7 @@ from vademecum.bank.phrases import (
     weak_preferences,
     without_denial,
 )
-from vademecum.bank.trail import fix_of, mended, steps
+from vademecum.bank.retain.trail import fix_of, mended, steps
 from vademecum.model import Origin
 
 MARK = "(interrupted)"
@@ -293,7 +293,7 @@ def test_decisions_successes_and_pointers_are_told_apart() -> None:
 
 def test_every_rule_of_every_language_has_its_place_in_the_tree() -> None:
     named = {rule for _, rules, _ in TREE for rule in rules}
-    folder = Path(vademecum.bank.__file__).parent / "rules"
+    folder = Path(vademecum.bank.__file__).parent / "signals" / "rules"
     for page in folder.glob("*.toml"):
         rules = tomllib.loads(page.read_text(encoding="utf-8"))["rule"]
         assert {rule["name"] for rule in rules} <= named, page.name

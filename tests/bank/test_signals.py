@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vademecum.bank.cues import FORMS
-from vademecum.bank.sentences import sentences
-from vademecum.bank.signals import LANGUAGES, LONGEST_SENTENCE, LONGEST_TEXT, Signal, classify, expand, signals
+from vademecum.bank.signals.cues import FORMS
+from vademecum.bank.signals.sentences import sentences
+from vademecum.bank.signals.signal import LANGUAGES, LONGEST_SENTENCE, LONGEST_TEXT, Signal, classify, expand, signals
 
 LABELLED = Path(__file__).parent.parent / "data" / "signals"
-RULES = Path(__file__).parent.parent.parent / "src" / "vademecum" / "bank" / "rules"
+RULES = Path(__file__).parent.parent.parent / "src" / "vademecum" / "bank" / "signals" / "rules"
 RULE_FILES = sorted(RULES.glob("*.toml"))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vademecum.bank.timewords import when
+from vademecum.bank.recall.timewords import when
 
 NOW = round(datetime(2026, 11, 29, 12, tzinfo=UTC).timestamp() * 1000)  # a Sunday
 

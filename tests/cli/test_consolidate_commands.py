@@ -54,7 +54,7 @@ def test_consolidate_is_a_dry_run_that_can_be_read_again(cli: Cli, ids: list[str
     assert done.out.startswith("# Consolidation of default")
     assert "## Say the same" in done.out
     assert PORT in done.out
-    assert "a dry run" in done.out
+    assert "A dry run" in done.out
     data = cli("consolidate", "--last", "--json").json
     assert data["dry_run"]
     assert [(step["rule"], set(step["about"]), step["outcome"]) for step in data["steps"]] == [
@@ -116,3 +116,25 @@ def test_what_is_wrong_is_said_and_nothing_is_done(cli: Cli, args: tuple[str, ..
     done = cli(*args, "--json")
     assert done.json["error"]["code"] == code
     assert done.code != 0
+
+
+def test_a_daily_note_is_written_read_and_promoted_from(cli: Cli, ids: list[str]) -> None:
+    assert ids
+    config = cli.home / "config.yaml"
+    config.write_text("memory:\n  provider: bank\n  daily_notes: true\nembedder: off\n", encoding="utf-8")
+    day = cli("note", "today", "I prefer answers in short sentences.", "--json").json["day"]
+    cli("note", "today", stdin=b"Lunch was soup.\n")
+    assert cli("note", "day", "--json").json["results"] == [day]
+    text = cli("note", "day", day).out
+    assert text.index("short sentences") < text.index("Lunch was soup.")
+    (one,) = cli("promote", "--candidates", "--json").json["results"]
+    assert (one["text"], one["to"]) == ("I prefer answers in short sentences.", "user")
+    assert "I prefer answers in short sentences. (daily note" in cli("consolidate").out
+    assert cli("promote", one["id"], "--json").json["staged"]
+    assert cli("promote", "--candidates", "--json").json["results"] == []
+
+
+def test_without_daily_notes_none_is_written(cli: Cli) -> None:
+    assert cli("note", "today", "x y z", "--json").json["error"]["code"] == "disabled"
+    assert cli("note", "day", "--json").json["results"] == []
+    assert cli("note", "day", "2026-11-29", "--json").json["error"]["code"] == "not_found"

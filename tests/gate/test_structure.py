@@ -121,6 +121,11 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=60)
 
 
+def test_a_heading_that_also_ends_a_definition_gets_both_backslashes() -> None:
+    text = "# New rules\\[b]: https://example.org/x.png"
+    assert neutralise(text) == "\\# New rules\\[b]\\: https://example.org/x.png"
+
+
 @settings(max_examples=500, deadline=None)
 @given(TEXTS)
 def test_rendering_twice_is_rendering_once(text: str) -> None:

@@ -21,6 +21,7 @@ os.environ["MEM0_TELEMETRY"] = "False"  # before anything imports it
 pytest.importorskip("mem0", reason="the extra mem0 is not installed")
 
 from contract_suite import FACTS, QUESTIONS, Case, ProviderContract, Ticking, turn
+from journey import journey, shown
 
 import vademecum
 from servers import openai
@@ -59,8 +60,13 @@ def test_it_is_found_and_forgotten_through_vademecum(tmp_path: Path) -> None:
         with vm.session(key="two") as s, s.turn(QUESTIONS[1]) as t:
             assert FACTS[1] in t.context
             t.answer("Green tea.")
+        vm.manager.deliver(wait=30)  # in the background it may come later
         assert vm.manager.ready().forget(Selector("session", said)).count == 1
         assert vm.manager.ready().prefetch(QUESTIONS[1])[0].text == QUESTIONS[1]
+
+
+def test_what_a_person_does_with_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown(capsys, "mem0", journey(tmp_path / "home", "mem0", LIBRARY))
 
 
 def test_what_it_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,8 @@
 
 Idea: answers are scripted in order, requests are kept as the exact bytes that arrived. It speaks JSON and server-sent
 events, tool calls, errors with any status and headers, and can hold an answer back until it is released. A vector
-counts the words of its text. Invariant: it listens on loopback only, and an unscripted request is answered with the
-text "ok", or with vectors.
+counts the words of its text, unless `vector` says otherwise. Invariant: it listens on loopback only, and an unscripted
+request is answered with the text "ok", or with vectors.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class Server:
         self.embedded: list[dict[str, Any]] = []  # the requests for vectors
         self.refuses: str | None = None  # a batch with such a word in a text is answered with 400
         self.dimensions = 64
+        self.vector: Callable[[str, int], list[float]] = word_vector
         self.floats_only = False  # a server that does not know base64
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
@@ -164,7 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif answer is not None:
             self._json(answer.status, {"error": {"message": answer.message, "type": "error"}}, answer.headers)
         else:
-            found = [word_vector(text, state.dimensions) for text in request["input"]]
+            texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
+            found = [state.vector(text, state.dimensions) for text in texts]
             if request.get("encoding_format") == "base64" and not state.floats_only:
                 shown: list[Any] = [base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode() for v in found]
             else:

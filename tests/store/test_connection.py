@@ -84,3 +84,25 @@ def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
 
 def test_the_database_is_readable_by_its_owner_only(db: Database) -> None:
     assert db.path.stat().st_mode & 0o077 == 0
+
+
+def test_closing_leaves_a_thread_that_is_at_work_its_connection_until_it_is_done(db: Database) -> None:
+    begun, closed = threading.Event(), threading.Event()
+    answers: list[object] = []
+
+    def at_work() -> int:
+        begun.set()
+        return int(closed.wait(30))
+
+    def work() -> None:
+        db.raw.create_scalar_function("at_work", at_work)
+        answers.append(db.one("SELECT at_work()"))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(30)
+    db.close()
+    closed.set()
+    thread.join(30)
+    assert answers == [(1,)]
+    assert db.one("SELECT 1") == (1,)

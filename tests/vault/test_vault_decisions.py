@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vademecum.bank.compare import may_contradict
+from vademecum.bank.compare.relation import may_contradict
 from vademecum.clock import parse_iso
 from vademecum.errors import AmbiguousError, ConflictError, NotFoundError, UsageError
 from vademecum.gate.selector import Copy, Selector

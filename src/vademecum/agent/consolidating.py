@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.agent.promoting import bank_candidates, demote, promote, unused_notes
+from vademecum.agent.promoting import bank_candidates, daily_candidates, demote, promote, unused_notes
 from vademecum.agent.quarantine import require_person
 from vademecum.agent.spending import asker
-from vademecum.bank.consolidate import Step, carry_out, look, often_used
+from vademecum.bank.care.consolidate import Step, carry_out, look, often_used
 from vademecum.errors import LockedError, StorageError, VademecumError
 from vademecum.model import Actor, Origin
 from vademecum.store import consolidations, upkeep
@@ -63,7 +63,14 @@ class _Found:
     """Makes the proposal and returns its id."""
 
 
-def consolidate(vm: Vademecum, *, apply: bool = False, by: Origin | None = None, propose: bool = False) -> Report:
+def consolidate(
+    vm: Vademecum,
+    *,
+    apply: bool = False,
+    by: Origin | None = None,
+    propose: bool = False,
+    progress: Callable[[int, int], object] = lambda _done, _of: None,
+) -> Report:
     """Look through the memory of this agent and user, and keep a report; a dry run unless told otherwise.
 
     `apply`: carry out what loses nothing and propose the rest, as the person `by`. `propose`: propose promotions and
@@ -71,12 +78,11 @@ def consolidate(vm: Vademecum, *, apply: bool = False, by: Origin | None = None,
     """
     if apply:
         require_person(by or Origin.assistant(), "consolidate")
-    before = consolidations.last(vm.db, vm.actor)
-    known = _verdicts(_read(before[1])) if before else {}
-    steps, trouble = look(vm.bank, asker(vm, KIND), known)
+    before = last_report(vm)
+    steps, trouble = look(vm.bank, asker(vm, KIND), _verdicts(before) if before else {})
     if apply and by is not None:
-        steps = carry_out(vm.bank, steps, by)
-    for found in [*_promotions(vm), *_demotions(vm)]:
+        steps = carry_out(vm.bank, steps, by, progress)
+    for found in [*_promotions(vm), *_from_daily_notes(vm), *_demotions(vm)]:
         steps.append(_proposed(found) if apply or propose else found.step)
     often = tuple(one.id for one in often_used(vm.bank))
     report = Report(vm.clock(), tuple(steps), often, apply, trouble)
@@ -85,13 +91,12 @@ def consolidate(vm: Vademecum, *, apply: bool = False, by: Origin | None = None,
 
 
 def last_report(vm: Vademecum) -> Report | None:
-    """The report of the last consolidation of this agent and user; None when there was none."""
+    """The report of the last consolidation of this agent and user; None when there was none that can be read."""
     kept = consolidations.last(vm.db, vm.actor)
-    return _read(kept[1]) if kept else None
-
-
-def _read(text: str) -> Report:
-    return msgspec.json.decode(text, type=Report)
+    try:
+        return msgspec.json.decode(kept[1], type=Report) if kept else None
+    except msgspec.MsgspecError:  # of another version: the next one takes its place
+        return None
 
 
 def _verdicts(report: Report) -> dict[frozenset[str], str]:
@@ -101,6 +106,15 @@ def _verdicts(report: Report) -> dict[frozenset[str], str]:
 def _promotions(vm: Vademecum) -> list[_Found]:
     found: list[_Found] = []
     for one in bank_candidates(vm, limit=PROPOSED):
+        step = Step("promote", (one.source,), f"{'; '.join(one.why)}; to {one.to}")
+        found.append(_Found(step, lambda one=one: promote(vm, one, unattended=True).proposal))
+    return found
+
+
+def _from_daily_notes(vm: Vademecum) -> list[_Found]:
+    """Sentences of the last weeks' daily notes that a rule takes for lasting, as entries of the bounded core."""
+    found: list[_Found] = []
+    for one in daily_candidates(vm, limit=PROPOSED):
         step = Step("promote", (one.source,), f"{'; '.join(one.why)}; to {one.to}")
         found.append(_Found(step, lambda one=one: promote(vm, one, unattended=True).proposal))
     return found

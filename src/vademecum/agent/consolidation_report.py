@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vademecum.agent.consolidating import Report
-from vademecum.bank.consolidate import Rule, Step
+from vademecum.agent.promoting import find
+from vademecum.bank.care.consolidate import Rule, Step
 from vademecum.clock import iso
 from vademecum.errors import VademecumError
 
@@ -32,8 +33,8 @@ _SECTIONS: dict[Rule, tuple[str, tuple[str, str]]] = {
 
 def render(vm: Vademecum, report: Report) -> str:
     """The report in Markdown, with the texts as they are now."""
-    head = "carried out" if report.applied else "a dry run: no fact was changed"
-    lines = [f"# Consolidation of {vm.actor.agent}, {iso(report.at)[:16].replace('T', ' ')} UTC", "", f"{head}.", ""]
+    head = "What loses nothing was carried out." if report.applied else "A dry run: no fact was changed."
+    lines = [f"# Consolidation of {vm.actor.agent}, {iso(report.at)[:16].replace('T', ' ')} UTC", "", head, ""]
     lines += [report.trouble, ""] if report.trouble else []
     for rule, (title, roles) in _SECTIONS.items():
         steps = [step for step in report.steps if step.rule == rule]
@@ -62,9 +63,11 @@ def _step(vm: Vademecum, step: Step, roles: tuple[str, str]) -> list[str]:
 def _text(vm: Vademecum, id_: str) -> str:
     """The memory of that id in one line, as it is now."""
     kind, mark, name = id_.partition(":")
-    if mark:
+    if mark and kind != "daily":
         return f"{kind} `{name}`"
     try:
+        if mark:
+            return f"{find(vm, id_).text} (daily note {name.partition('#')[0]})"
         fact = vm.bank.get(id_)
     except VademecumError:
         return f"`{id_}`, which is gone"

@@ -74,7 +74,7 @@ def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = Fal
     """Erase all that `selector` means, of this agent and all its users; see `Vademecum.forget`."""
     if not dry_run:
         require_person(by, "forget")
-    _ = vm.memory, vm.notes, vm.bank
+    _ = vm.memory, vm.notes, vm.daily, vm.bank
     if dry_run:
         plan = make_plan(vm, selector)
         return Receipt(plan.selector, True, plan.copies, len(plan.contents), (), _left(vm, [plan]))
@@ -110,7 +110,8 @@ def make_plan(vm: Vademecum, selector: Selector) -> Plan:
         selector = Selector("entry", _whole_entry(vm, selector.value))
     found = copies_of(vm, selector)
     texts = [selector.value] if selector.kind == "entry" else []
-    texts += [copy.text for copy in found if copy.tier in ("core", "facts", "proposals") and selector.kind != "entry"]
+    whole = ("core", "facts", "daily", "proposals")
+    texts += [copy.text for copy in found if copy.tier in whole and selector.kind != "entry"]
     contents = _contents(vm, selector)
     quoted = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_QUOTED or selector.kind == "entry"]
     if selector.kind != "entry":

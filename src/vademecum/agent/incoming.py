@@ -8,7 +8,7 @@ session before the model reads it, and a turn goes on without recall when anythi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,17 +24,25 @@ from vademecum.store.manifests import ManifestEntry, record_manifest
 if TYPE_CHECKING:
     from vademecum.agent.turn import Turn
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.config import Config
 
 _REMEMBERED = 1024
+IN_PROMPT = 20
+"""Messages of a conversation, tools' among them, in which something recalled is looked for."""
 
 log = logging.getLogger("vademecum.providers")
 
 
 def make_manager(vm: Vademecum) -> Manager:
     """The manager for the agent and user of `vm`. Loads no provider."""
+    return Manager(host_of(vm, vm.config))
+
+
+def host_of(vm: Vademecum, config: Config, env: Mapping[str, str] | None = None) -> Host:
+    """What the provider of `config` is given of the agent and user of `vm`; `env` None: that of `vm`."""
     from vademecum.agent.taint import rules
 
-    name = vm.config.memory.provider
+    name = config.memory.provider
     folder = vm.home.root / "providers"
     for part in (name[:80] or "none", vm.actor.agent, vm.actor.user):  # whoever loads it tells of a wrong name
         folder /= folder_name(part, any_case=True)
@@ -48,11 +56,14 @@ def make_manager(vm: Vademecum) -> Manager:
 
         return scan(text, off=vm.config.gate.scanners_off)
 
-    host = Host(
+    return Host(
         actor=vm.actor,
         db=vm.db,
-        config=vm.config,
-        env=vm.env | {"VADEMECUM_HOME": str(vm.home.root)},  # files of a vendor may lie there
+        config=config,
+        env={
+            **(vm.env if env is None else env),
+            "VADEMECUM_HOME": str(vm.home.root),
+        },  # files of a vendor may lie there
         folder=folder,
         clock=vm.clock,
         redactor=vm.redactor,
@@ -60,7 +71,6 @@ def make_manager(vm: Vademecum) -> Manager:
         rules=rules(vm),
         bank=lambda: vm.bank,
     )
-    return Manager(host)
 
 
 def recall_for(turn: Turn, *, first: bool) -> None:
@@ -69,7 +79,9 @@ def recall_for(turn: Turn, *, first: bool) -> None:
     vm = session.vm
     try:
         manager = vm.manager
-        block = manager.prefetch_all(turn.text, session=session.id, core=session.snapshot, first=first)
+        block = manager.prefetch_all(
+            turn.text, session=session.id, core=session.snapshot, said=lambda: _said_here(turn), first=first
+        )
         if block.text:
             session.context.hear(*(origin or Origin.connector(manager.name, "") for origin in block.origins))
             turn.context = block.text
@@ -80,6 +92,17 @@ def recall_for(turn: Turn, *, first: bool) -> None:
     except VademecumError as error:
         turn.context = ""
         turn.tell(f"Nothing was recalled: {error.message} {error.hint}".strip())
+
+
+def _said_here(turn: Turn) -> str:
+    """The last messages of the conversation, which are in the prompt anyway, and the words of this turn."""
+    session = turn.session
+    if session.vm.config.memory.provider == "bank":  # it knows itself what is in the prompt
+        return ""
+    if session.incognito:
+        return "\n".join((*session.context.words(), turn.text))
+    _, last = session.vm.history.read(session.id, 0, IN_PROMPT)
+    return "\n".join(message.content for message in last if message.role in ("user", "assistant"))
 
 
 def _keep(turn: Turn, block: Block) -> None:

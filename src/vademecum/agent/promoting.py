@@ -8,12 +8,13 @@ forgetting hold for it wherever it ends up; what was decided before is not propo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from vademecum.bank.promote import (
+from vademecum.bank.care.promote import (
+    LONGEST_ENTRY,
     Promotable,
     To,
     candidates,
@@ -29,7 +30,7 @@ from vademecum.bank.types import Evidence
 from vademecum.core.entries import DELIMITER, preview
 from vademecum.errors import NotFoundError, RefusedError, UnreadableError, VademecumError
 from vademecum.gate.candidate import Candidate, Staged
-from vademecum.gate.trust import Rules
+from vademecum.gate.proposals import sha256_of
 from vademecum.model import Origin, StoreName
 from vademecum.providers.contract import Recalled, origin_of
 from vademecum.store import note_uses, promotions
@@ -42,6 +43,8 @@ UNUSED_DAYS = 90
 """A note that nobody read or wrote for so long is proposed to be taken out."""
 MOST_ITEMS = 500
 """Facts of another memory that are looked at, as it gives them."""
+DAILY_DAYS = 30
+"""For so long a daily note is looked at for what lasts."""
 _DAY_MS = 24 * 60 * 60 * 1000
 _MERGE = 3
 
@@ -81,7 +84,8 @@ def provider_candidates(vm: Vademecum, *, since: int = 0, limit: int = 20) -> li
     name = vm.config.memory.provider
     if name in ("", "bank"):
         return []
-    found = from_recalled(vm, name, islice(vm.manager.ready().facts(since), MOST_ITEMS))
+    items = vm.manager.ask(lambda provider: list(islice(provider.facts(since), MOST_ITEMS)))
+    found = from_recalled(vm, name, items)
     return undecided(vm.db, vm.actor, vm.clock(), found, known(vm))[:limit]
 
 
@@ -102,12 +106,19 @@ def _of_recalled(vm: Vademecum, provider: str, one: Recalled) -> Promotable:
 
 
 def find(vm: Vademecum, source: str) -> Promotable:
-    """What `source` names: a fact by its id, or `NAME:ID` of the memory that is active. Raises NotFoundError."""
+    """What `source` names: a fact by its id, `NAME:ID` of the memory that is active, or `daily:DAY#DIGITS`.
+
+    Raises NotFoundError.
+    """
     name, mark, _ = source.partition(":")
     if not mark:
         return of_fact(vm.bank, vm.bank.get(source))
-    if name == vm.config.memory.provider and name != "bank":
-        items = islice(vm.manager.ready().facts(), MOST_ITEMS)
+    if name == "daily":
+        for one in from_daily_notes(vm):
+            if one.source == source:
+                return one
+    elif name == vm.config.memory.provider and name != "bank":
+        items = vm.manager.ask(lambda provider: list(islice(provider.facts(), MOST_ITEMS)))
         for one in from_recalled(vm, name, items):
             if one.source == source:
                 return one
@@ -237,8 +248,31 @@ def demote(vm: Vademecum, head: NoteHead, days: int) -> Promoted:
     return Promoted(change.proposal, "note", f"Taking out the note {head.slug!r} waits for a person.")
 
 
-def of_text(vm: Vademecum, source: str, text: str, kind: str, evidence: Evidence) -> Promotable:
-    """A sentence that stands elsewhere (a daily note) as something to propose; see `promote`."""
-    one = Promotable(source, text, kind, evidence.origin, (evidence,), to=fitting(kind, text))
-    outside = Rules(vm.config.gate.local_tools, vm.actor).class_of(evidence.origin) == "outside"
-    return replace(one, why=(f"written down in {source}", *(("from outside",) if outside else ())))
+# Daily notes
+
+
+def daily_candidates(vm: Vademecum, *, limit: int = 20) -> list[Promotable]:
+    """Sentences of the last DAILY_DAYS of daily notes that a rule takes for lasting, on which nobody has decided."""
+    return undecided(vm.db, vm.actor, vm.clock(), list(from_daily_notes(vm)), known(vm))[:limit]
+
+
+def from_daily_notes(vm: Vademecum) -> Iterator[Promotable]:
+    """All such sentences; none from outside, none that is in quarantine, none where daily notes are switched off."""
+    from vademecum.bank.recall.daily import DailyIndex
+    from vademecum.bank.signals.signal import signals
+
+    if not vm.config.memory.daily_notes:
+        return
+    for part in DailyIndex(vm.bank, vm.folder.daily).parts(since=vm.clock() - DAILY_DAYS * _DAY_MS):
+        if part.trust in ("outside", "user"):
+            continue
+        for one in signals(part.text):
+            if one.target is None or not readable(one.statement):
+                continue
+            to: To = one.target if len(one.statement) <= LONGEST_ENTRY else "note"
+            day = part.id.removeprefix("daily:").partition("#")[0]
+            evidence = Evidence(one.statement, part.origin, part.at, part.session)
+            why = (f"written down in the daily note {day}", f"{one.branch}: {one.reason}")
+            source = f"daily:{day}#{sha256_of(one.statement)[:8]}"
+            kind = "preference" if one.target == "user" else "fact"
+            yield Promotable(source, one.statement, kind, part.origin, (evidence,), why, to=to)

@@ -29,6 +29,7 @@ def keepers(vm: Vademecum) -> list[Keeper]:
     """Every place of the agent that keeps texts by origin."""
     from vademecum.agent.vaulting import tier
     from vademecum.bank.tier import FactsTier
+    from vademecum.core.daily import DailyTier
     from vademecum.core.tiers import CoreTier, NotesTier, SkillsTier
     from vademecum.sessions.tier import SessionsTier
 
@@ -36,6 +37,7 @@ def keepers(vm: Vademecum) -> list[Keeper]:
         CoreTier(vm.memory),
         NotesTier(vm.notes),
         SkillsTier(vm.notes),
+        DailyTier(vm.daily),
         FactsTier(vm.bank),
         SessionsTier(vm.db, vm.actor, vm.clock),
         tier(vm),

@@ -19,7 +19,7 @@ from vademecum.store import retention as rows
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.bank.retention import Conversation, Report
+    from vademecum.bank.retain.retention import Conversation, Report
     from vademecum.jobs import Outcome
     from vademecum.models import ChatModel
     from vademecum.sessions.types import Message
@@ -55,7 +55,7 @@ def retain_now(vm: Vademecum, session_id: str, *, folder: str = "") -> Report:
 
     Also when retention is off: then facts are kept as with `auto`. Raises NotFoundError, LockedError, StorageError.
     """
-    from vademecum.bank.retention import retain_session
+    from vademecum.bank.retain.retention import retain_session
 
     model = background_model(vm) is not None
     mode = "propose" if vm.config.memory.retain == "propose" else "auto"
@@ -83,7 +83,7 @@ def run_retention(vm: Vademecum, payload: dict[str, Any]) -> Outcome:
 def run_extraction(vm: Vademecum, payload: dict[str, Any]) -> Outcome:
     """The job `extract`: the model. Raises ModelError; it is then tried again."""
     from vademecum.agent.spending import allowance, ask
-    from vademecum.bank.retention import ask_about
+    from vademecum.bank.retain.retention import ask_about
     from vademecum.jobs import Later
 
     own = vm.as_(payload["agent"], payload["user"])
@@ -117,7 +117,7 @@ def conversation_of(vm: Vademecum, session_id: str, *, folder: str = "", asked: 
     """
     from vademecum.agent.review_clean import is_tainted
     from vademecum.agent.turn import INTERRUPTED
-    from vademecum.bank.retention import Conversation
+    from vademecum.bank.retain.retention import Conversation
     from vademecum.sessions.history import HELD
 
     info = vm.history.find(session_id)

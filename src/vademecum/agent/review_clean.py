@@ -75,7 +75,7 @@ class CleanRoom:
 
 def save_signals(vm: Vademecum, session: str, part: Sequence[Message]) -> tuple[int, int]:
     """Save what the user's own sentences say outright, by rules alone; returns how many were saved, how many wait."""
-    from vademecum.bank.signals import signals
+    from vademecum.bank.signals.signal import signals
 
     saved = staged = 0
     for message in part:

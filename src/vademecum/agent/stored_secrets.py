@@ -67,7 +67,7 @@ def redact_stored(vm: Vademecum, by: Origin) -> list[Found]:
     Other processes may go on; the database is written anew and locked meanwhile. Raises StorageError, LockedError.
     """
     found = [*_in_files(vm, by), *_in_database(vm, change=True)]
-    from vademecum.bank.reindex import reindex as index_facts
+    from vademecum.bank.facts.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex
 
     with vm.db.atomic():
@@ -111,7 +111,7 @@ def _files(vm: Vademecum) -> Iterator[tuple[Path, Actor | None, Path]]:
         agents |= {folder: unquote(folder.name) for folder in sorted(home.agents.iterdir()) if folder.is_dir()}
     private = {home.env, home.secret_key, *(Path(f"{home.database}{end}") for end in ("", "-wal", "-shm", "-journal"))}
     for root, name in agents.items():
-        for part in (root / "SOUL.md", root / "memories", root / "notes", root / "skills"):
+        for part in (root / "SOUL.md", root / "memories", root / "notes", root / "skills", root / "memory"):
             for path in _walk(part, set()):
                 seen.add(path)
                 user = path.parent.name if path.parent.parent == root / "memories" / "users" else ""

@@ -97,13 +97,18 @@ class Tool:
 def registry(vm: Vademecum | None = None) -> dict[str, Tool]:
     """Every tool by name, in the order in which models see them; without `vm` those that every home has."""
     from vademecum.core.memory_tool import MEMORY_TOOL
-    from vademecum.core.note_tool import NOTE_TOOL
+    from vademecum.core.note_tool import DAILY_NOTE_TOOL, NOTE_TOOL
     from vademecum.sessions.tool import SESSION_SEARCH_TOOL
 
     tools = (
         Tool(MEMORY_TOOL, _memory, lambda _args: True, _takes_entry),
         Tool(SESSION_SEARCH_TOOL, _session_search, lambda _args: False),
-        Tool(NOTE_TOOL, _note, lambda args: args.get("action") in {"write", "remove"}, _takes_note),
+        Tool(
+            DAILY_NOTE_TOOL if vm is not None and vm.config.memory.daily_notes else NOTE_TOOL,
+            _note,
+            lambda args: args.get("action") in {"write", "remove", "today"},
+            _takes_note,
+        ),
     )
     if vm is not None and offers_bank(vm):
         tools += _of_bank()
@@ -272,8 +277,11 @@ def _takes_note(caller: Caller, args: dict[str, Any]) -> bool:
 
 
 def _note(caller: Caller, args: dict[str, Any]) -> Answer:
-    from vademecum.core.note_tool import note_tool
+    from vademecum.core.note_tool import note_tool, today_tool
 
+    if args.get("action") == "today" and caller.vm.config.memory.daily_notes:
+        said = caller.context.writing(str(args.get("content") or ""))
+        return today_tool(caller.vm.daily, args, origin=said, session=caller.session, unattended=caller.unattended)
     origin = _note_origin(caller, args)
     answer = note_tool(caller.vm.notes, args, origin=origin, session=caller.session, unattended=caller.unattended)
     if args.get("action") == "read" and answer["success"] and not caller.incognito:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vademecum.bank.bank import Bank
     from vademecum.bank.typed import Ask
     from vademecum.config import Config
+    from vademecum.core.daily import DailyNotes
     from vademecum.core.memory import CoreMemory
     from vademecum.core.notes import Notes
     from vademecum.gate.audit import Audit
@@ -243,6 +244,15 @@ class Vademecum:
         return notes
 
     @lazy
+    def daily(self) -> DailyNotes:
+        """Daily notes: a file a day that is only added to, when `memory.daily_notes` is on."""
+        from vademecum.core.daily import DailyNotes, DailyTier
+
+        daily = DailyNotes(self.folder, self.actor, self.config.memory, self.gate, self.clock)
+        self.gate.register(DailyTier(daily))
+        return daily
+
+    @lazy
     def bank(self) -> Bank:
         """What was learnt: facts with their evidence."""
         from vademecum.bank.bank import Bank
@@ -256,6 +266,7 @@ class Vademecum:
             clock=self.clock,
             embedder=lambda: self.embedder,
             model=self._reflecting,
+            daily=lambda: self.folder.daily if self.config.memory.daily_notes else None,
         )
         self.gate.register(FactsTier(bank))
         return bank
@@ -317,7 +328,8 @@ class Vademecum:
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
 
-        _ = self.memory, self.notes, self.bank  # they register the tiers through which an approval is carried out
+        # they register the tiers through which an approval is carried out
+        _ = self.memory, self.notes, self.daily, self.bank
         self.gate.register(tier(self))
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 

@@ -67,7 +67,7 @@ def decisions(vm: Vademecum) -> Decisions:
     from vademecum.vault.decisions import Decisions
 
     def contradicts(one: str, other: str) -> bool:
-        from vademecum.bank.compare import may_contradict
+        from vademecum.bank.compare.relation import may_contradict
 
         return may_contradict(one, other)
 

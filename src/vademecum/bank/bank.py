@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from vademecum.bank import compare
-from vademecum.bank.drafts import Draft
-from vademecum.bank.ledger import AT_ONCE, Ledger
+from vademecum.bank.compare import relation as compare
+from vademecum.bank.facts.drafts import Draft
+from vademecum.bank.facts.ledger import AT_ONCE, Ledger
 from vademecum.bank.scopes import SHARED, Scopes, checked
 from vademecum.bank.types import KINDS, Evidence, Fact, Kind, Retained
 from vademecum.clock import Clock, now_ms
@@ -24,9 +24,9 @@ from vademecum.store import Database, facts, glance
 from vademecum.store.facts import FactRow, Only
 
 if TYPE_CHECKING:
-    from vademecum.bank.exchange import Exported, Imported
-    from vademecum.bank.recall import What
-    from vademecum.bank.reflect import Reflection
+    from vademecum.bank.care.reflect import Reflection
+    from vademecum.bank.facts.exchange import Exported, Imported
+    from vademecum.bank.recall.recall import What
     from vademecum.bank.typed import Ask
     from vademecum.bank.types import Recall
     from vademecum.gate.door import Gate
@@ -52,6 +52,7 @@ class Bank:
         clock: Clock = now_ms,
         embedder: Callable[[], Embedder | None] = lambda: None,
         model: Callable[[], Ask | None] = lambda: None,
+        daily: Callable[[], Path | None] = lambda: None,
     ) -> None:
         self.db = db
         self.actor = actor
@@ -60,6 +61,7 @@ class Bank:
         self.clock = clock
         self.embedder = embedder
         self.model = model
+        self.daily = daily
         self.ledger = Ledger(db, actor, config.bank, gate, clock, local_tools=config.gate.local_tools)
         self.scopes = Scopes(db, actor, config.bank)
 
@@ -297,11 +299,11 @@ class Bank:
         timewords: bool = True,
         here: str | None = None,
     ) -> Recall:
-        """Find facts, and turns that were said; see `vademecum.bank.recall`. `budget` in tokens, times in UTC ms.
+        """Find facts, and turns that were said; see `bank.recall.recall`. `budget` in tokens, times in UTC ms.
 
         `vectors` None: by meaning as well when no weights must be loaded for it. Raises UsageError.
         """
-        from vademecum.bank.recall import Question, recall
+        from vademecum.bank.recall.recall import Question, recall
 
         question = Question(
             text=query,
@@ -324,9 +326,9 @@ class Bank:
         """An answer over many memories with a citation for each claim; without a model the evidence, grouped.
 
         `keep` stores the answer as a derived fact, which is never input to another. Raises UsageError, and with `keep`
-        what `retain` raises; see `vademecum.bank.reflect`.
+        what `retain` raises; see `vademecum.bank.care.reflect`.
         """
-        from vademecum.bank.reflect import reflect
+        from vademecum.bank.care.reflect import reflect
 
         why = "No model may be asked: none is configured, or background_limit is 0."
         return reflect(self, question, self.model(), why=why, keep=keep)
@@ -348,14 +350,14 @@ class Bank:
         return tuple(copies)
 
     def export(self, folder: Path) -> Exported:
-        """Write every fact that the actor may see into Markdown files of `folder`; see `vademecum.bank.exchange`."""
-        from vademecum.bank.exchange import export
+        """Write every fact that the actor may see into Markdown files of `folder`; see `bank.facts.exchange`."""
+        from vademecum.bank.facts.exchange import export
 
         return export(self, folder)
 
     def import_(self, folder: Path, *, by: Origin, dry_run: bool = False) -> Imported:
-        """Read such files back: new facts are retained, edited ones edited; see `vademecum.bank.exchange`."""
-        from vademecum.bank.exchange import import_
+        """Read such files back: new facts are retained, edited ones edited; see `bank.facts.exchange`."""
+        from vademecum.bank.facts.exchange import import_
 
         return import_(self, folder, by=by, dry_run=dry_run)
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from vademecum.bank.changes import Change, full_of, opposite, state_of
-from vademecum.bank.drafts import Draft, full_text, loaded, parted
-from vademecum.bank.rows import origin_of, words_of
+from vademecum.bank.facts.changes import Change, full_of, opposite, state_of
+from vademecum.bank.facts.drafts import Draft, full_text, loaded, parted
+from vademecum.bank.facts.rows import origin_of, words_of
 from vademecum.bank.scopes import checked
 from vademecum.errors import ConflictError, NotFoundError, RefusedError
 from vademecum.gate.audit import AuditEntry, Event

@@ -7,12 +7,16 @@ note says where to go on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from vademecum.core.held import held_notes
 from vademecum.core.note_types import Note, NoteHead, link_of
 from vademecum.core.notes import NOTE_TYPES, NoteChange, Notes
 from vademecum.errors import RefusedError, UsageError, VademecumError
 from vademecum.model import Origin, ToolSpec
+
+if TYPE_CHECKING:
+    from vademecum.core.daily import DailyNotes
 
 PAGE_CHARACTERS = 12_000
 """Most characters of a note that one answer holds."""
@@ -37,6 +41,33 @@ NOTE_TOOL = ToolSpec(
         "required": ["action"],
     },
 )
+
+DAILY_NOTE_TOOL = ToolSpec(
+    name="note",
+    description=f"{NOTE_TOOL.description} today: add a line or two to today's note, which only `recall` finds again.",
+    parameters={
+        **NOTE_TOOL.parameters,
+        "properties": {
+            **NOTE_TOOL.parameters["properties"],
+            "action": {"type": "string", "enum": ["list", "read", "write", "remove", "today"]},
+        },
+    },
+)
+"""The same where daily notes are switched on."""
+
+
+def today_tool(
+    daily: DailyNotes, args: Mapping[str, object], *, origin: Origin, session: str | None, unattended: bool = False
+) -> dict[str, object]:
+    """Run one call with the action `today`. Never raises for what a model did."""
+    try:
+        change = daily.append(_text(args, "content"), origin=origin, session=session, unattended=unattended)
+    except VademecumError as error:
+        return {"success": False, "error": f"{error.message} {error.hint}".strip(), "code": error.code}
+    answer: dict[str, object] = {"success": True, "done": True}
+    if change.outcome == "staged":
+        answer |= {"staged": True, "proposal": change.proposal}
+    return answer | {"day": change.day, "message": change.message, "note": change.note}
 
 
 def note_tool(

@@ -96,6 +96,14 @@ def _is_frame(tag: re.Match[str], closed: frozenset[str]) -> bool:
 
 
 def _inert(line: str) -> str:
+    """`line` with every backslash that it needs: a heading may also be the end of a link's definition."""
+    made = _once(line)
+    while made != line:
+        line, made = made, _once(made)
+    return made
+
+
+def _once(line: str) -> str:
     begin = _end(_INDENT, line, 0)
     if _is_rule(line, begin):
         return f"{line[:begin]}\\{line[begin:]}"

@@ -61,7 +61,7 @@ class BankProvider(Provider):
 
     def on_session_start(self, session: str) -> Sequence[Recalled]:  # noqa: ARG002  the same for every session
         """Open decisions, failures to avoid, preferences that nobody confirmed."""
-        from vademecum.bank.matters import at_start
+        from vademecum.bank.recall.matters import at_start
 
         bank = self._own
         with _ours():
@@ -157,7 +157,7 @@ def _said_in(bank: Bank, query: str) -> str | None:
 
 def _was_learnt_here(hit: RecallHit, here: str | None, now: int) -> bool:
     """Whether a fact is from this very conversation, and what it was learnt from is in the prompt."""
-    from vademecum.bank.recall import IN_PROMPT_MS
+    from vademecum.bank.recall.recall import IN_PROMPT_MS
 
     if here is None or hit.kind == "turn" or now - hit.time > IN_PROMPT_MS:
         return False

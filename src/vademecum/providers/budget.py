@@ -35,6 +35,7 @@ REPEATED_AFTER = 4
 SHORTEST_KNOWN = 12
 """Characters that an entry must have to be looked for in the core."""
 _SESSIONS = 256
+_SPEAKER = re.compile(r"^\s*(?:[-*]\s+)?(?:user|assistant|human|ai|agent|you)\s*:\s*", re.I)
 _FENCE_TOKENS = 40
 _ID = 200
 
@@ -92,12 +93,17 @@ class Screen:
     most_tokens: int
     own: bool = False
 
-    def block(self, answer: Sequence[Recalled], *, core: str = "", known: frozenset[str] = frozenset()) -> Block:
-        """The block of `answer`, best first; `core` is the snapshot, `known` the words of what is not to come again."""
+    def block(
+        self, answer: Sequence[Recalled], *, core: str = "", said: str = "", known: frozenset[str] = frozenset()
+    ) -> Block:
+        """The block of `answer`, best first; `core` is the snapshot, `said` what the conversation holds, `known` the
+        words of what is not to come again.
+        """
         shown: list[Recalled] = []
         lines: list[str] = []
         left_out: list[LeftOut] = []
         room, seen, snapshot = self.most_tokens - _FENCE_TOKENS, set(known), _core_words(core)
+        heard = words_of(said)
         for entry in answer[:MOST_ENTRIES]:
             checked, reason = self._checked(entry)
             if checked is None:
@@ -109,6 +115,8 @@ class Screen:
                 reason = "given already" if words in known else "twice in the answer"
             elif len(words) >= SHORTEST_KNOWN and words in snapshot:
                 reason = "in the core already"
+            elif heard and _is_said(checked.text, heard):
+                reason = "said in this conversation"
             elif tokens(line) + 1 > room:
                 reason = "no room"
             else:
@@ -188,6 +196,12 @@ def words_of(text: str) -> str:
 @lru_cache(maxsize=16)  # a session's snapshot is the same in all its turns
 def _core_words(core: str) -> str:
     return words_of(core)
+
+
+def _is_said(text: str, heard: str) -> bool:
+    """Whether every line of `text`, but for who said it, stands in the words of the conversation."""
+    lines = [words for line in text.splitlines() if (words := words_of(_SPEAKER.sub("", line)))]
+    return sum(map(len, lines)) >= SHORTEST_KNOWN and all(f" {words} " in f" {heard} " for words in lines)
 
 
 def _line(entry: Recalled) -> str:

@@ -151,7 +151,7 @@ class Http:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             said = self._without_keys(str(error) or type(error).__name__)
             raise ProviderError(
-                f"{self.vendor} could not be reached at {_host(self.base)}: {said}.",
+                f"{self.vendor} could not be reached at {_host(self.base)}: {said.rstrip('.')}.",
                 "Check that it runs, the address, and the network.",
                 passing=not isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol),
             ) from error

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from vademecum.clock import Clock
 from vademecum.config import Config
@@ -48,6 +48,8 @@ DRAIN_SECONDS, CLOSE_SECONDS, LEAST_SECONDS = 5.0, 2.0, 0.1
 """How long the end of a process waits for the outbox; for the provider's own end, at most and at least."""
 LONGEST_QUERY, LONGEST_BLOCK, LONGEST_ANSWER = 4000, 500, 16_000
 """Characters of what is asked, of the system block, of a tool's answer."""
+
+T = TypeVar("T")
 
 log = logging.getLogger("vademecum.providers")
 
@@ -153,6 +155,12 @@ class Manager:
         finally:
             self._opening.release()
 
+    def ask(self, run: Callable[[Provider], T]) -> T:
+        """What `run` returns of the open provider, within REQUEST_SECONDS; not for turns. Raises ProviderError."""
+        call = self._calls.start(lambda: run(self.ready()), _nothing)
+        call.wait(REQUEST_SECONDS)
+        return call.result()
+
     def _ended(self, error: ProviderError | None) -> None:
         """A question or a tool's call has ended, in time or not: the breaker counts it."""
         self._count(self._breaker, error)
@@ -174,11 +182,19 @@ class Manager:
 
     # --- recall
 
-    def prefetch_all(self, text: str, *, session: str = "", core: str = "", first: bool = False) -> Block:
+    def prefetch_all(
+        self,
+        text: str,
+        *,
+        session: str = "",
+        core: str = "",
+        said: Callable[[], str] = str,
+        first: bool = False,
+    ) -> Block:
         """What fits the user's words, within the budget of time and tokens; never raises for what a provider does.
 
-        `core` is the session's snapshot: what it shows is not shown again. An answer that comes later is part of the
-        next turn's. `first`: the session's first turn, which also gets what matters whatever is said.
+        `core` is the session's snapshot, `said` gives its last messages: what they show is not shown again. An answer
+        that comes later is part of the next turn's. `first`: the first turn, which also gets what matters anyway.
         """
         if self._closed:
             return Block(self.name)
@@ -194,7 +210,8 @@ class Manager:
         except VademecumError as error:  # the database is busy or full
             log.warning("nothing was recalled: %s", error)
             return Block(self.name)
-        block = self._screen.block(answer, core=core, known=self._given.lately(session))
+        heard = said() if answer else ""
+        block = self._screen.block(answer, core=core, said=heard, known=self._given.lately(session))
         self._given.add(session, (words_of(entry.text) for entry in block.entries))
         return replace(block, left_out=(*block.left_out, LeftOut("", late))) if late else block
 

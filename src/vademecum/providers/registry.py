@@ -42,6 +42,26 @@ def provider_class(name: str) -> type[Provider]:
     return _loaded(found[0])
 
 
+def package_of(name: str) -> str:
+    """The package that brings the provider `name`; empty when that is not known."""
+    if name in BUILT_IN:
+        return "vademecum"
+    return next((point.dist.name for point in _points() if point.name == name and point.dist), "")
+
+
+def extra_of(name: str) -> str:
+    """What pip has to be told for the provider `name`: `vademecum[mem0]`; empty when it needs no extra."""
+    if name not in BUILT_IN:
+        return ""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        extras = metadata("vademecum").get_all("Provides-Extra") or []
+    except PackageNotFoundError:  # run from a folder of sources
+        return ""
+    return f"vademecum[{name}]" if name in extras else ""
+
+
 def _module(name: str) -> ModuleType:
     where = f"vademecum.providers.{name}"
     try:

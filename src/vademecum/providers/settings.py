@@ -1,4 +1,4 @@
-"""Reading one value of a provider's settings: what a person typed is taken for what it says.
+"""Reading one value of a provider's settings or of a tool's arguments: what was typed is taken for what it says.
 
 Idea: settings come from YAML, from `--set key=value` and from a vendor's JSON, so a yes may be `true`, `"true"` or
 `"yes"`. Invariant: the text "false" is false, and what is neither is an error that names the key.
@@ -6,12 +6,13 @@ Idea: settings come from YAML, from `--set key=value` and from a vendor's JSON, 
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from vademecum.errors import ConfigError
+from vademecum.errors import ConfigError, ProviderError, VademecumError
 from vademecum.home import Home
 
 _YES = frozenset({"true", "yes", "on", "1"})
@@ -70,3 +71,22 @@ def vendor_file(
     if named:
         raise ConfigError(f"{named} does not exist.", "Correct the setting `file` of this provider.")
     return {}
+
+
+def given(args: Mapping[str, Any], key: str) -> str:
+    """An argument of a tool that has to be there. Raises ProviderError."""
+    found = text(args, key)
+    if not found:
+        raise ProviderError(f"This tool needs {key}; nothing was changed.")
+    return found
+
+
+@contextlib.contextmanager
+def ours() -> Generator[None]:
+    """What is wrong with settings, files and arguments inside, as the one error of a provider."""
+    try:
+        yield
+    except ProviderError:
+        raise
+    except VademecumError as error:
+        raise ProviderError(error.message, error.hint) from error

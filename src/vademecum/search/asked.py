@@ -18,7 +18,8 @@ from vademecum.search.query import Query, Term, literal, read
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _MINE_WORDS = """i i'm i've i'd i'll me my mine myself we our us
     ich mich mir mein meine meinen meinem meiner wir uns unser unsere je j'ai moi mon ma mes nous notre nos
-    yo mí mi mis nosotros nuestra nuestro ik mij mijn wij we ons onze я мне меня мой моя моё мое мои мы нас нам наш наша"""
+    yo mí mi mis nosotros nuestra nuestro ik mij mijn wij we ons onze
+    я мне меня мой моя моё мое мои мы нас нам наш наша"""
 _MINE = frozenset(_MINE_WORDS.split())
 _YOURS = re.compile(
     r"\byou(?:'d|'ve| had| have)? (?:\w+ )?(?:said|say|tell|told|recommend|suggest|mention|give|gave|given|provide|list"

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
-WEIGHTS: Final = {"words": 1.0, "window": 1.0, "pair": 0.5, "meaning": 1.0, "meaning_pair": 1.0, "meaning_full": 0.5}
+WEIGHTS: Final = {"words": 1.0, "window": 1.5, "pair": 0.5, "meaning": 1.0, "meaning_pair": 1.0, "meaning_full": 0.5}
 """What fits the question; scaled to SHARE in all. `window` and `pair` are the passage with its neighbours."""
 SHARE = 3.0
-BESIDES: Final = {"speaker": 1.0, "states": 0.75, "kind": 1.0}
-"""What makes an answer likely besides: who says it, that it states something, that it holds a time or a number."""
+BESIDES: Final = {"speaker": 1.0, "tells": 0.75, "kind": 1.0}
+"""What makes an answer likely besides: who says it, that it tells something of its own, that it holds a time."""
 GROUP, GROUP_BEST = 1.0, 3
 """The mean of the best GROUP_BEST passages of a conversation, given to each of its passages."""
 LEAST: Final = {"words": 0.1, "window": 0.1, "pair": 0.1}

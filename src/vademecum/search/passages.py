@@ -8,6 +8,7 @@ neighbours lend nothing across conversations.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,8 +22,10 @@ SHORT = 300
 PIECE = 600
 """Characters of a long turn that are read as one passage."""
 _USUAL, _K1, _B = 220, 1.2, 0.5
-_STATES = 150  # characters of statements from which on a turn says as much as any
-_AROUND = ((-2, 0.5), (-1, 1.0), (1, 0.95))
+_OWN, _MANY = 4, 6  # candidates in which a word of its own may stand, and how many such words a telling turn has
+_TOLD = re.compile(r"[^\W\d_]{3,}|\d+")
+AROUND = ((0, 1.0), (-1, 1.0), (-2, 0.5), (1, 0.95))
+"""The turns that are read as one, by their distance, with how much each counts."""
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])\s+|\n+")
 _MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 
@@ -48,6 +51,7 @@ class Passages:
         words: Callable[[str], list[str]],
         spoken: Mapping[int, Spoken],
         ids: Sequence[int],
+        *,
         before: Mapping[int, int],
         after: Mapping[int, int],
     ) -> None:
@@ -55,24 +59,31 @@ class Passages:
         self._reader = Reader(wanted, "", words)
         self._weights = [one.weight for one in wanted]
         self._total = sum(self._weights) or 1.0
-        self._read: dict[int, list[int]] = {}
-        self._dates: dict[int, list[int]] = {}
+        self._read: dict[int, dict[int, int]] = {}
+        self._dates: dict[int, dict[int, int]] = {}
         self.spoken = [spoken[one] for one in ids]
         self.groups = [one.group for one in self.spoken]
-        self.windows = {one: self._window(spoken[one], before, after) for one in ids}
+        self._near = {one: self._beside(spoken[one], before, after) for one in ids}
+        self.windows = {
+            one: [(near[distance], share) for distance, share in AROUND if distance in near]
+            for one, near in self._near.items()
+        }
 
-    def _window(self, one: Spoken, before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[int, float]]:
-        """The turns that are read with `one`, itself included, with how much each counts."""
-        members = [(one.id, 1.0)]
+    def _beside(self, one: Spoken, before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
+        """The turns that are read with `one`, itself included, by their distance."""
         if len(one.text) > SHORT:
-            return members
-        first = before.get(one.id)
-        near = {-1: first, -2: before.get(first) if first is not None else None, 1: after.get(one.id)}
-        for distance, share in _AROUND:
-            other = self._all.get(near[distance] or 0)
-            if other is not None and len(other.text) <= SHORT:
-                members.append((other.id, share))
-        return members
+            return {0: one.id}
+        first = before.get(one.id, 0)
+        near = {0: one.id, -1: first, -2: before.get(first, 0), 1: after.get(one.id, 0)}
+        return {
+            distance: other
+            for distance, other in near.items()
+            if other == one.id or (other in self._all and len(self._all[other].text) <= SHORT)
+        }
+
+    def beside(self, one: int, distance: int) -> int:
+        """The turn at that distance which is read with `one`; 0 when there is none."""
+        return self._near[one].get(distance, 0)
 
     def fits(self) -> dict[str, list[float]]:
         """Strength of the words: of a turn alone, with the turn before, with all around it."""
@@ -80,60 +91,79 @@ class Passages:
         for one in self.spoken:
             members = self.windows[one.id]
             words.append(self._alone(one))
-            pair.append(self._strength([n for n, share in members if share == 1.0]) if len(members) > 1 else words[-1])
             window.append(self._strength([n for n, _ in members]) if len(members) > 1 else words[-1])
+            before = [n for n, share in members if share == 1.0]
+            if len(before) == len(members):
+                pair.append(window[-1])
+            else:
+                pair.append(self._strength(before) if len(before) > 1 else words[-1])
         return {"words": words, "window": window, "pair": pair}
 
-    def shares(self) -> list[float]:
-        """The share of the question, by weight, of which something stands in a turn or around it."""
-        found: list[float] = []
+    def shares(self) -> tuple[float, float]:
+        """The most of the question's words that stand in one turn and around it: by their weight, and by number."""
+        by_weight = by_number = 0.0
         for one in self.spoken:
-            counts = [self._counts(self._all[n]) for n, _ in self.windows[one.id]]
-            there = (any(column) for column in zip(*counts, self._date(one), strict=True))
-            found.append(sum(w for w, here in zip(self._weights, there, strict=True) if here) / self._total)
-        return found
+            there = set(self._date(one))
+            for n, _ in self.windows[one.id]:
+                there.update(self._counts(self._all[n]))
+            by_weight = max(by_weight, sum(self._weights[term] for term in there) / self._total)
+            by_number = max(by_number, len(there) / len(self._weights) if there else 0.0)
+        return by_weight, by_number
 
     def besides(self, question: Asked) -> dict[str, list[float]]:
         """What makes a turn a likely answer whatever its words."""
         return {
             "speaker": [float(_speaks(one, question)) for one in self.spoken],
-            "states": [min(1.0, _stated(one.text) / _STATES) for one in self.spoken],
+            "tells": self._tells(),
             "kind": [float(holds(one.text, question.kind)) for one in self.spoken],
         }
+
+    def _tells(self) -> list[float]:
+        """How much a turn tells that hardly any other does: "sounds great" answers nothing, nor does a question."""
+        told = [frozenset(_TOLD.findall(_stated(one.text[:SHORT]).lower())) for one in self.spoken]
+        known = Counter(word for words in told for word in words)
+        return [min(1.0, sum(known[word] <= _OWN for word in words) / _MANY) for words in told]
 
     # --- words
 
     def _alone(self, one: Spoken) -> float:
         if len(one.text) <= PIECE:
             return self._strength([one.id])
-        counts = self._counts(one)
-        if not any(counts):
-            return 0.0
-        return max(self._saturated(self._reader.counts(piece), len(piece)) for piece in pieces(one.text))
+        if not self._counts(one):
+            return self._strength([one.id])
+        return max(self._saturated(self._told(piece), len(piece)) for piece in pieces(one.text))
 
     def _strength(self, ids: Sequence[int]) -> float:
-        each = [self._counts(self._all[n]) for n in ids]
-        dates = self._date(self._all[ids[0]])
-        counts = [max(sum(column), date) for *column, date in zip(*each, dates, strict=True)]
-        return self._saturated(counts, sum(len(self._all[n].text) for n in ids))
+        """Of these turns read as one; the first one's day counts as said."""
+        counts = dict(self._date(self._all[ids[0]]))
+        length = 0
+        for n in ids:
+            length += len(self._all[n].text)
+            for term, count in self._counts(self._all[n]).items():
+                counts[term] = counts.get(term, 0) + count
+        return self._saturated(counts, length) if counts else 0.0
 
-    def _saturated(self, counts: Sequence[int], length: int) -> float:
+    def _saturated(self, counts: Mapping[int, int], length: int) -> float:
         """The weighted share of the terms, each the more often the more, in a longer text the less (as bm25 has it)."""
         norm = _K1 * (1 - _B + _B * length / _USUAL)
-        return sum(w * n / (n + norm) for w, n in zip(self._weights, counts, strict=True) if n) / self._total
+        return sum(self._weights[term] * count / (count + norm) for term, count in counts.items()) / self._total
 
-    def _counts(self, one: Spoken) -> list[int]:
+    def _counts(self, one: Spoken) -> dict[int, int]:
+        """How often each term stands in a turn, without those that do not."""
         found = self._read.get(one.id)
         if found is None:
-            found = self._read[one.id] = self._reader.counts(one.text)
+            found = self._read[one.id] = self._told(one.text)
         return found
 
-    def _date(self, one: Spoken) -> list[int]:
+    def _told(self, text: str) -> dict[int, int]:
+        return {term: count for term, count in enumerate(self._reader.counts(text)) if count}
+
+    def _date(self, one: Spoken) -> dict[int, int]:
         """Which terms the day of a turn answers: "on 3 June 2023" is a question to what was said on that day."""
         day = one.time // 86_400_000
         if day not in self._dates:
             at = datetime.fromtimestamp(one.time / 1000, tz=UTC)
-            self._dates[day] = self._reader.counts(f"{at.day} {_MONTHS[at.month - 1]} {at.year}")
+            self._dates[day] = self._told(f"{at.day} {_MONTHS[at.month - 1]} {at.year}")
         return self._dates[day]
 
 
@@ -152,11 +182,11 @@ def pieces(text: str) -> Iterator[str]:
         yield piece
 
 
-def _stated(text: str) -> int:
-    """Characters of the sentences that do not ask."""
-    if len(text) > 4 * _STATES:
-        return _STATES
-    return sum(len(sentence) for sentence in _SENTENCE.split(text) if not sentence.rstrip().endswith(("?", "？", "؟")))
+def _stated(text: str) -> str:
+    """The sentences that do not ask."""
+    if "?" not in text and "？" not in text:
+        return text
+    return " ".join(one for one in _SENTENCE.split(text) if not one.rstrip().endswith(("?", "？", "؟")))
 
 
 def _speaks(one: Spoken, question: Asked) -> bool:

@@ -67,6 +67,7 @@ class Reader:
         self._total = sum(one.weight for one in wanted) or 1.0
         self._starts = {sequence[0] for one in wanted for sequence in one.sequences}
         self._prefixes = any(one.term.prefix for one in wanted)
+        self._single = _single_words(wanted)
         self._needles = _needles(wanted)
 
     def read(self, text: str) -> Reading:
@@ -109,6 +110,12 @@ class Reader:
         return [0.5 + 0.5 * count / (count + norm) if count else 0.0 for count in self._counts(found)]
 
     def _counts(self, found: list[str]) -> list[int]:
+        if self._single is not None:
+            counts = [0] * len(self._wanted)
+            for word in found:
+                for term in self._single.get(word, ()):
+                    counts[term] += 1
+            return counts
         places: dict[str, list[int]] = {}
         for place, word in enumerate(found):
             if word in self._starts or self._prefixes:
@@ -149,6 +156,16 @@ def beside(around: Sequence[tuple[int, Reading]]) -> list[float]:
         max(reading.strengths[place] * (1.0 if abs(distance) == 1 else 0.8) for distance, reading in around)
         for place in range(len(around[0][1].strengths))
     ]
+
+
+def _single_words(wanted: Sequence[Wanted]) -> dict[str, list[int]] | None:
+    """Which terms a word stands for, when each of them is one whole word; else None."""
+    found: dict[str, list[int]] = {}
+    for place, one in enumerate(wanted):
+        if one.term.prefix or [len(sequence) for sequence in one.sequences] != [1]:
+            return None
+        found.setdefault(one.sequences[0][0], []).append(place)
+    return found
 
 
 def _needles(wanted: Sequence[Wanted]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -34,7 +34,13 @@ from vademecum.config import Config
 from vademecum.errors import LockedError, NotFoundError, RefusedError, StorageError, UnreadableError
 from vademecum.files import locked
 from vademecum.home import Home, folder_name
-from vademecum.store.connection import Database, translated
+from vademecum.store.database_copy import (
+    check_database,
+    copy_database,
+    copy_foreign,
+    is_beside_database,
+    is_database,
+)
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -92,14 +98,22 @@ class _Entry:
     mode: int
 
 
-def backup(home: Home, config: Config, target: Path | None = None, *, include_env: bool = False) -> BackupReport:
+def backup(
+    home: Home,
+    config: Config,
+    target: Path | None = None,
+    *,
+    include_env: bool = False,
+    beside: Sequence[tuple[Path, str]] = (),
+) -> BackupReport:
     """Write everything of `home`, and the files of adopted agents, into one zip.
 
-    `target`: a file that does not exist yet, or a folder; default: a new file in `backups/`. `.env` (keys and tokens),
-    `secret.key` and the keys that agents sign with are left out unless asked for; so is a database that is damaged, and
-    the report says it. Other processes may go on working. What killed backups left beside the target or the home is
-    removed. Raises NotFoundError when there is no home, RefusedError when the target exists, StorageError when the disk
-    refuses (no half archive remains).
+    `target`: a file that does not exist yet, or a folder; default: a new file in `backups/`. `beside`: files elsewhere
+    that go along, each with its place below `adopted/`. Providers' databases are copied by SQLite. `.env` (keys and
+    tokens), `secret.key` and the keys that agents sign with are left out unless asked for; so is a database that is
+    damaged, and the report says it. Other processes may go on working. What killed backups left beside the target or
+    the home is removed. Raises NotFoundError when there is no home, RefusedError when the target exists, StorageError
+    when the disk refuses (no half archive remains).
     """
     if not home.root.is_dir():
         raise NotFoundError(f"There is no home at {home.root}; nothing to back up.", "Check --home.")
@@ -110,7 +124,7 @@ def backup(home: Home, config: Config, target: Path | None = None, *, include_en
         with _workplace(path.with_name(_BACKUP + secrets.token_hex(6))) as folder:
             temporary = folder / path.name
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            report = _write(home, config, temporary, path, include_env=include_env)
+            report = _write(home, config, temporary, path, include_env=include_env, beside=beside)
             with temporary.open("rb+") as stream:
                 os.fsync(stream.fileno())
             if path.exists():
@@ -228,14 +242,23 @@ def _target(home: Home, target: Path | None) -> Path:
     return path.absolute()
 
 
-def _write(home: Home, config: Config, temporary: Path, path: Path, *, include_env: bool) -> BackupReport:
+def _write(
+    home: Home,
+    config: Config,
+    temporary: Path,
+    path: Path,
+    *,
+    include_env: bool,
+    beside: Sequence[tuple[Path, str]],
+) -> BackupReport:
     entries, left_out, missing = list[_Entry](), list[str](), ""
     made_at, folder = iso(now_ms()), temporary.parent
+    elsewhere = [(source, f"adopted/{name}") for source, name in beside if source.is_file()]
     with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
-        for source, name in _sources(home, config, folder, left_out, include_env=include_env):
+        for source, name in (*_sources(home, config, folder, left_out, include_env=include_env), *elsewhere):
             try:
                 name.encode("utf-8")
-                entries.append(_put(archive, source, name))
+                entries.append(_put(archive, _packable(source, name, folder, left_out), name, like=source))
             except UnicodeEncodeError:
                 left_out.append(f"{os.fsencode(source)!r} (its name is not UTF-8)")
             except FileNotFoundError:
@@ -287,12 +310,14 @@ def _sources(
         left_out.append("keys/ (what agents sign with)")
     private = () if include_env else (home.env, home.secret_key, *signing)
     for path in _files(home.root, skip={home.backups, own, *database, *private}):
-        yield path, f"home/{path.relative_to(home.root).as_posix()}"
+        place = path.relative_to(home.root)
+        if place.parts[0] != "providers" or not is_beside_database(path):
+            yield path, f"home/{place.as_posix()}"
     for name in config.agents:
         folder = home.agent(name, config)
         if folder.root.is_relative_to(home.root):
             continue
-        for part in (folder.soul, folder.root / "memories", folder.notes, folder.skills):
+        for part in (folder.soul, folder.root / "memories", folder.notes, folder.skills, folder.daily):
             for path in [part] if part.is_file() else _files(part, skip=set()):
                 yield path, f"adopted/{folder_name(name)}/{path.relative_to(folder.root).as_posix()}"
 
@@ -309,9 +334,21 @@ def _files(folder: Path, skip: set[Path]) -> Iterator[Path]:
                 yield path
 
 
-def _put(archive: zipfile.ZipFile, source: Path, name: str) -> _Entry:
+def _packable(source: Path, name: str, folder: Path, left_out: list[str]) -> Path:
+    """The file to pack: of a provider's database a copy that SQLite made while others may write, else `source`."""
+    if not name.startswith(("home/providers/", "adopted/@providers/")) or not is_database(source):
+        return source
+    copy = folder / "provider.db"
+    fault = copy_foreign(source, copy)
+    if fault:
+        left_out.append(f"the state of {name} by SQLite ({fault}): the file is in it as it lay there")
+    return source if fault else copy
+
+
+def _put(archive: zipfile.ZipFile, source: Path, name: str, *, like: Path | None = None) -> _Entry:
+    """Pack a file, with the mode of `like` (None: its own)."""
     digest, size = hashlib.sha256(), 0
-    mode = stat.S_IMODE(source.stat().st_mode)
+    mode = stat.S_IMODE((like or source).stat().st_mode)
     info = zipfile.ZipInfo(name, date_time=datetime.now(tz=UTC).timetuple()[:6])
     info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, (stat.S_IFREG | mode) << 16
     with source.open("rb") as stream, archive.open(info, "w", force_zip64=True) as out:
@@ -320,41 +357,6 @@ def _put(archive: zipfile.ZipFile, source: Path, name: str) -> _Entry:
             size += len(piece)
             out.write(piece)
     return _Entry(name, size, digest.hexdigest(), mode)
-
-
-def copy_database(source: Path, target: Path) -> None:
-    """Copy a database that others may be writing to, by SQLite's online backup."""
-    database = Database(source)
-    try:
-        with translated(source):
-            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # as private as what it is a copy of
-            copy: Any = apsw.Connection(str(target))
-            with copy.backup("main", database.raw, "main") as running:
-                while not running.done:
-                    running.step(4096)
-            copy.execute("PRAGMA journal_mode=DELETE").fetchall()
-            copy.close()
-    finally:
-        database.close()
-
-
-def check_database(path: Path) -> str:
-    """Empty when SQLite finds `path` whole, else what it found."""
-    try:
-        with _readonly(path) as connection:
-            rows: list[Any] = connection.execute("PRAGMA integrity_check(3)").fetchall()
-            return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows)
-    except apsw.Error as error:
-        return str(error)
-
-
-@contextlib.contextmanager
-def _readonly(path: Path) -> Generator[Any]:
-    connection: Any = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        yield connection
-    finally:
-        connection.close()
 
 
 def _unpack(path: Path, folder: Path, max_bytes: int) -> BackupReport:
@@ -451,7 +453,10 @@ def _settle(staging: Path, root: Path) -> tuple[str, ...]:
     if (staging / "adopted").is_dir():
         shutil.rmtree(fresh / "adopted", ignore_errors=True)
         (staging / "adopted").rename(fresh / "adopted")
-        notes.append(f"Agents that live in a folder of their own are in {root / 'adopted'}; copy back what you want.")
+        notes.append(
+            f"What lives in folders of its own (agents, files of providers) is in {root / 'adopted'}; copy back what "
+            "you want."
+        )
     if (root / "secret.key").is_file() and not (fresh / "secret.key").exists():
         shutil.copy2(root / "secret.key", fresh / "secret.key")
     for key in root.glob("keys/*.key"):  # an agent with another key would be an alarm to everybody who knows it

@@ -118,9 +118,13 @@ class Database:
         return self._connection()
 
     def close(self) -> None:
-        """Close every thread's connection. The object may be used again; it reopens."""
+        """Close every thread's connection. The object may be used again; it reopens.
+
+        A connection on which another thread is at work right now closes itself when that thread lets go of it.
+        """
         for connection in list(self._open):
-            connection.close()
+            with contextlib.suppress(apsw.ThreadingViolationError):
+                connection.close()
         self._open.clear()
         self._local = threading.local()
 

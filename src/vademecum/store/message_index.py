@@ -196,6 +196,17 @@ class MessageIndex:
         )
         return [row[0] for row in rows]
 
+    def ranked(self, expression: str, limit: int) -> list[int]:
+        """The same without a look at the messages, in a third of the time: whoever fetches them must filter them."""
+        if not self._only.empty:
+            return self.best(expression, limit)
+        rows = self._db.all(
+            "SELECT rowid FROM message_text WHERE message_text MATCH :match AND rowid BETWEEN :first AND :last"
+            " ORDER BY rank LIMIT :limit",
+            {"match": self._match(expression), "first": self.first, "last": self.last, "limit": limit},
+        )
+        return [row[0] for row in rows]
+
     def places(self, expression: str, limit: int) -> list[int]:
         """Row ids of matching messages of anybody whom the owner token does not rule out: for set operations only."""
         rows = self._db.all(

@@ -7,6 +7,7 @@ are erased.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -293,6 +294,11 @@ def claim_try(db: Database, part: Part, seen: int, until: int) -> bool:
         return db.changes() == 1
 
 
+def try_now(db: Database, provider: str, now: int) -> None:
+    """End the pauses of a provider: the next call is its trial."""
+    db.execute("UPDATE provider_health SET open_until = ? WHERE provider = ? AND open_until > ?", (now, provider, now))
+
+
 def worked(db: Database, part: Part, now: int) -> None:
     """It answered: no failures in a row, no pause."""
     db.execute(
@@ -311,3 +317,65 @@ def tell(db: Database, part: Part, told: str) -> bool:
             (*part.key, told),
         )
         return db.changes() == 1
+
+
+# What a person does with rows of a provider that is not in use any more, or never was
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A row as a person sees it: whose and what it is, how often it was tried, what was said. `aside`: refused."""
+
+    provider: str
+    actor: Actor
+    kind: RowKind
+    session: str
+    ref: str
+    at: int
+    attempts: int
+    aside: bool
+    error: str
+
+
+def rows_of(db: Database, provider: str, *, failed: bool = False, limit: int = 100) -> list[Waiting]:
+    """The rows of a provider, oldest first; `failed`: only those that were tried in vain."""
+    which = " AND (state = 'aside' OR attempts > 0)" if failed else ""
+    found = db.all(
+        "SELECT agent, user, kind, session, ref, at, attempts, state = 'aside', error FROM outbox"
+        f" WHERE provider = ?{which} ORDER BY n LIMIT ?",
+        (provider, limit),
+    )
+    return [
+        Waiting(provider, Actor(row[0], row[1]), row[2], row[3], row[4], row[5], row[6], bool(row[7]), row[8])
+        for row in found
+    ]
+
+
+def kinds_of(db: Database, provider: str) -> dict[str, int]:
+    """How many rows of each kind there are."""
+    found = db.all("SELECT kind, count(*) FROM outbox WHERE provider = ? GROUP BY kind ORDER BY kind", (provider,))
+    return {row[0]: row[1] for row in found}
+
+
+def move(db: Database, old: str, new: str, now: int, *, but: Sequence[RowKind] = ()) -> int:
+    """Give the rows of one provider to another, due now, also those that were set aside; returns how many.
+
+    Rows of the kinds `but` stay. One that waits there already is there once.
+    """
+    with db.atomic():
+        stay = ", ".join(f"'{kind}'" for kind in but) or "''"
+        db.execute(
+            "UPDATE OR REPLACE outbox SET provider = ?, state = 'waiting', attempts = 0, error = ''"
+            f" WHERE provider = ? AND kind NOT IN ({stay})",
+            (new, old),
+        )
+        count = db.changes()
+        db.execute("UPDATE outbox SET due_at = ? WHERE provider = ? AND state = 'waiting'", (now, new))
+        return count
+
+
+def drop_all(db: Database, provider: str) -> int:
+    """Erase every row of a provider; returns how many."""
+    with db.atomic():
+        db.execute("DELETE FROM outbox WHERE provider = ?", (provider,))
+        return db.changes()

@@ -7,15 +7,14 @@ an error here; a curation that wrote no file is not reported as stored.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vademecum.errors import ProviderError, VademecumError
+from vademecum.errors import ProviderError
 from vademecum.gate.selector import Selector
 from vademecum.model import ToolSpec
 from vademecum.providers import settings as read
@@ -96,7 +95,7 @@ class ByteRover(Provider):
     def open(self, context: Context) -> None:
         """Nothing is started before the first question. Raises ProviderError."""
         said = context.settings
-        with _ours():
+        with read.ours():
             self._what = read.text(said, "curate", "signals").lower()
             if self._what in ("true", "false"):
                 self._what = "all" if self._what == "true" else "off"
@@ -160,7 +159,7 @@ class ByteRover(Provider):
             return False
         if self._what == "all":
             return True
-        from vademecum.bank.signals import signals
+        from vademecum.bank.signals.signal import signals
 
         return any(signal.branch != "skip" for signal in signals(turn.user))
 
@@ -187,12 +186,12 @@ class ByteRover(Provider):
         match name:
             case "brv_query":
                 limit = str(max(10, round(self._query_seconds)))
-                query = _given(args, "query")
+                query = read.given(args, "query")
                 data = self._brv.run("query", "--timeout", limit, text=query, seconds=self._query_seconds)
                 text = str(data.get("result") or "").strip()
                 return {"answer": "" if _NOTHING in text.lower() else text, "found": _NOTHING not in text.lower()}
             case "brv_curate":
-                files = self._curate(_given(args, "content"))
+                files = self._curate(read.given(args, "content"))
                 if not files:
                     return {"outcome": "ByteRover filed nothing of it: it found nothing new.", "files": []}
                 return {"outcome": "filed", "files": list(files)}
@@ -263,24 +262,6 @@ class ByteRover(Provider):
             return ()
         ledger = self._own / LEDGER
         return (*self._tree.files(), *([ledger] if ledger.is_file() else []))
-
-
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with the settings as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _recalled(result: object) -> Recalled | None:

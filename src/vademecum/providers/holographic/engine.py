@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vademecum.bank.compare import may_contradict
-from vademecum.bank.entities import entities_of
+from vademecum.bank.compare.relation import may_contradict
+from vademecum.bank.facts.entities import entities_of
 from vademecum.clock import Clock
 from vademecum.errors import ConflictError, NotFoundError, UsageError
 from vademecum.providers.holographic import phases

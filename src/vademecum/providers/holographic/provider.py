@@ -1,6 +1,6 @@
 """The holographic memory as a provider: the contract, and the two tools for the model.
 
-Idea: what the user says that is worth keeping is found by the rules of `bank/signals.py`, everything else is written by
+Idea: what the user says that is worth keeping is found by the rules of `bank/signals`, everything else is written by
 the model through `fact_store`; a fact that proved right or wrong gains or loses trust. Invariant: nothing is sent
 anywhere; a wrong argument is an answer that says what to write instead.
 """
@@ -30,7 +30,7 @@ from vademecum.providers.contract import (
 from vademecum.providers.matching import is_meant, plain
 
 if TYPE_CHECKING:
-    from vademecum.bank.signals import Branch
+    from vademecum.bank.signals.signal import Branch
     from vademecum.providers.holographic.engine import Engine, Hit
     from vademecum.store.holographic import FactStore, StoredFact
 
@@ -166,7 +166,7 @@ class Holographic(Provider):
 
     def sync_turn(self, turn: TurnRecord) -> None:
         """Keep the sentences of the user that the rules find worth remembering, once for each turn."""
-        from vademecum.bank.signals import signals
+        from vademecum.bank.signals.signal import signals
 
         with _ours():
             if self._store.has_turn(turn.id):

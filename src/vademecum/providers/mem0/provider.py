@@ -7,10 +7,9 @@ what was recalled is no part of what is handed over; a memory of somebody else i
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -122,7 +121,7 @@ class Mem0(Provider):
 
     def open(self, context: Context) -> None:
         """Make the connection; the library is loaded here. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             said = options(context.settings, context.env, context.folder)
             self._options, self._context = said, context
             if said.mode == "library":
@@ -213,22 +212,22 @@ class Mem0(Provider):
 
     def call_tool(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. Raises ProviderError."""
-        with _ours():
+        with read.ours():
             match name:
                 case "mem0_search":
                     limit = int(read.number(args, "top_k", 10, least=1, most=50))
                     rerank = read.flag(args, "rerank", default=self._said.rerank)
-                    query = _given(args, "query")[:_LONGEST_QUERY]
+                    query = read.given(args, "query")[:_LONGEST_QUERY]
                     found = self._to.search(self._ids(), query, limit=limit, rerank=rerank)
                     return {"results": [_shown(one) for one in found], "count": len(found)}
                 case "mem0_add":
-                    return {"outcome": "added", "memory_id": self.store(_given(args, "content"))}
+                    return {"outcome": "added", "memory_id": self.store(read.given(args, "content"))}
                 case "mem0_update":
-                    memory, text = self._own(_given(args, "memory_id")), _given(args, "text")
+                    memory, text = self._own(read.given(args, "memory_id")), read.given(args, "text")
                     self._to.update(memory.id, text)
                     return {"outcome": "updated", "memory_id": memory.id, "before": memory.text, "after": text}
                 case "mem0_delete":
-                    memory = self._own(_given(args, "memory_id"))
+                    memory = self._own(read.given(args, "memory_id"))
                     self._to.delete(memory.id)
                     return {"outcome": "deleted", "memory_id": memory.id, "memory": memory.text}
                 case _:
@@ -318,24 +317,6 @@ class Mem0(Provider):
     def export(self) -> Iterable[Recalled]:
         """All memories."""
         return (_recalled(one) for one in self._to.all(self._ids()))
-
-
-@contextlib.contextmanager
-def _ours() -> Generator[None]:
-    """What is wrong with settings and arguments as the one error of a provider."""
-    try:
-        yield
-    except ProviderError:
-        raise
-    except VademecumError as error:
-        raise ProviderError(error.message, error.hint) from error
-
-
-def _given(args: Mapping[str, Any], key: str) -> str:
-    found = read.text(args, key)
-    if not found:
-        raise ProviderError(f"This tool needs {key}; nothing was changed.")
-    return found
 
 
 def _shown(one: Memory) -> dict[str, Any]:

@@ -114,6 +114,7 @@ MAKERS = frozenset(
         "mcp",
         "memory add",
         "memory edit",
+        "note today",
         "note write",
         "project set",
         "retain",
@@ -249,6 +250,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Home": {
         "init": ("setup:init", "Make a home, or adopt an agent's folder in place"),
         "agent": ("setup:agent", "Add and list agents"),
+        "provider": ("provider:provider", "External memories: list them, what waits for them, move between them"),
         "config": ("setup:config", "Print every setting and where it comes from"),
         "doctor": ("doctor:doctor", "Check everything, and repair what can be repaired"),
         "backup": ("care:backup", "Write the home into one checked file"),

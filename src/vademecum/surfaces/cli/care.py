@@ -6,14 +6,20 @@ home that cannot be opened.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from vademecum.errors import NotFoundError
+from vademecum.errors import NotFoundError, VademecumError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import plural
 from vademecum.surfaces.cli.terminal import confirmed, counting
+
+if TYPE_CHECKING:
+    from vademecum.config import Config
+    from vademecum.home import Home
 
 
 @click.command(cls=Command)
@@ -30,7 +36,10 @@ def backup(app: App, target: Path | None, include_env: bool) -> None:
     from vademecum.store.backup import backup as write_backup
 
     home = Home.find(app.home)
-    report = write_backup(home, load(home.config), target, include_env=include_env)
+    config = load(home.config)
+    beside, unknown = _files_beside(app, home, config)
+    report = write_backup(home, config, target, include_env=include_env, beside=beside)
+    report = replace(report, left_out=(*report.left_out, *unknown))
     data = {
         "success": not report.missing,
         "path": str(report.path),
@@ -48,6 +57,18 @@ def backup(app: App, target: Path | None, include_env: bool) -> None:
     )
     if report.missing:  # a script must not take it for a whole backup
         raise click.exceptions.Exit(1)
+
+
+def _files_beside(app: App, home: Home, config: Config) -> tuple[list[tuple[Path, str]], list[str]]:
+    """Files of the memory next to the core that lie outside of the home; only of one that keeps files."""
+    if config.memory.provider in ("", "bank") or not home.root.is_dir():
+        return [], []
+    from vademecum.agent.providing import files_to_save
+
+    try:
+        return files_to_save(app.vm)
+    except VademecumError as error:  # a backup is for a home in trouble, too
+        return [], [f"files of the memory {config.memory.provider} outside of the home, if any: {error.message}"]
 
 
 @click.command(cls=Command)
@@ -112,7 +133,7 @@ def reindex(app: App, vectors: str) -> None:
 
     The old vectors serve until each is replaced; it may be stopped at any time and goes on in the background.
     """
-    from vademecum.bank.reindex import reindex as index_facts
+    from vademecum.bank.facts.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex as build
 
     count = build(app.vm.db) + index_facts(app.vm.db)

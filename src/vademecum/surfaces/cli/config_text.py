@@ -1,7 +1,7 @@
-"""config.yaml as `init` writes it, and the one edit that is ever made to it.
+"""config.yaml as `init` writes it, and the edit that adopts an agent.
 
 Idea: the template explains every key and sets none, so that the file says only what differs from the defaults.
-Invariant: an edit adds one entry to `agents`; every other byte that a person wrote stays, and the result is read back
+Invariant: this edit adds one entry to `agents`; every other byte that a person wrote stays, and the result is read back
 and compared before it is kept.
 """
 
@@ -114,7 +114,7 @@ def add_agent(config: Path, name: str, folder: Path) -> None:
     """
     with locked(config):
         before = config.read_bytes().decode("utf-8-sig") if config.exists() else TEMPLATE
-        tree = _parsed(before, config)
+        tree = parsed(before, config)
         agents = cast("dict[str, dict[str, str]]", tree.get("agents") or {})
         if name in agents:
             if Path(agents[name].get("path", "")).expanduser().absolute() == folder:
@@ -136,7 +136,8 @@ def add_agent(config: Path, name: str, folder: Path) -> None:
     )
 
 
-def _parsed(text: str, config: Path) -> dict[str, Any]:
+def parsed(text: str, config: Path) -> dict[str, Any]:
+    """The tree of a config.yaml. Raises ConfigError."""
     from ruamel.yaml import YAML, YAMLError  # only when there is something to edit
 
     try:
@@ -152,7 +153,7 @@ def _parsed(text: str, config: Path) -> dict[str, Any]:
 
 def _same(text: str, wanted: dict[str, Any], config: Path) -> bool:
     try:
-        return _parsed(text, config) == wanted
+        return parsed(text, config) == wanted
     except ConfigError:
         return False
 

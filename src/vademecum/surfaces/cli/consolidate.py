@@ -15,11 +15,14 @@ from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import printable
 
 if TYPE_CHECKING:
-    from vademecum.agent.consolidating import Report
-    from vademecum.bank.consolidate import Step
-    from vademecum.bank.promote import Promotable
-    from vademecum.bank.reflect import Reflection
+    from collections.abc import Callable
 
+    from vademecum.agent.consolidating import Report
+    from vademecum.bank.care.consolidate import Step
+    from vademecum.bank.care.promote import Promotable
+    from vademecum.bank.care.reflect import Reflection
+
+_TOLD = 200  # steps between two lines of progress
 _TO = ("note", "memory", "user")
 
 
@@ -62,7 +65,7 @@ def _reflection_json(found: Reflection) -> dict[str, object]:
 
 
 def _reflection_lines(app: App, found: Reflection) -> list[str]:
-    from vademecum.bank.reflect import cited_by
+    from vademecum.bank.care.reflect import cited_by
 
     style = app.style
     if found.with_model:
@@ -105,11 +108,19 @@ def consolidate(app: App, *, apply: bool, last: bool) -> None:
         raise UsageError("--apply and --last exclude each other. Nothing was done.")
     if apply:
         require_person(app.origin, "consolidate")
-    report = last_report(app.vm) if last else look(app.vm, apply=apply, by=app.origin)
+    report = last_report(app.vm) if last else look(app.vm, apply=apply, by=app.origin, progress=_progress(app))
     if report is None:
         app.emit({"report": None}, "There is no report yet.")
         return
     app.emit(_report_json(report), *(printable(line) for line in render(app.vm, report).splitlines()))
+
+
+def _progress(app: App) -> Callable[[int, int], None]:
+    def tell(done: int, of: int) -> None:
+        if of > _TOLD and done % _TOLD == 0:
+            app.note(f"{done:,} of {of:,} ...")
+
+    return tell
 
 
 def _report_json(report: Report) -> dict[str, object]:
@@ -172,9 +183,10 @@ def promote(app: App, fact_id: str | None, *, to: str | None, candidates: bool, 
 
 
 def _candidates(app: App, limit: int) -> None:
-    from vademecum.agent.promoting import bank_candidates, provider_candidates
+    from vademecum.agent.promoting import bank_candidates, daily_candidates, provider_candidates
 
-    found = [*bank_candidates(app.vm, limit=limit), *provider_candidates(app.vm, limit=limit)][:limit]
+    places = (bank_candidates, daily_candidates, provider_candidates)
+    found = [one for look in places for one in look(app.vm, limit=limit)][:limit]
     style, lines = app.style, list[str]()
     for one in found:
         lines += [*([""] if lines else []), style.indent(one.text, "")]

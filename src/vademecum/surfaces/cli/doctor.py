@@ -199,16 +199,30 @@ def _provider(app: App) -> Iterator[Finding]:
             yield Finding("provider", "warn", f"{said}. It said: {error}", "It is tried again by itself.")
         else:
             yield Finding("provider", "ok", said)
+        if not status.trouble:
+            yield from _for_clients(status.provider, status.mode)
     for one in outbox.queued(vm.db):
         who = f"{one.provider}, {one.actor.agent}, {one.actor.user}"
         if one.aside:
-            hint = "vademecum memory status says more."
+            hint = f"vademecum provider status {one.provider}: why, and how to deliver or drop it"
             yield Finding("provider", "warn", f"{who}: {one.aside} refused and set aside: {one.error}", hint)
         elif one.provider != vm.config.memory.provider:
-            hint = "They are delivered when it is configured again."
+            hint = f"vademecum provider status {one.provider}: deliver, move or drop them"
             yield Finding("provider", "warn", f"{who}: {one.waiting} wait for a memory that is not in use.", hint)
         elif one.waiting:
             yield Finding("provider", "ok", f"{who}: {one.waiting} wait to be told.")
+
+
+def _for_clients(name: str, mode: str) -> Iterator[Finding]:
+    """What of an external memory a client gets that cannot be given text before an answer."""
+    if name == "bank":
+        return
+    if mode == "context":
+        said = f"MCP clients get nothing of {name}: recall goes into prompts only, which is not theirs to be given."
+        yield Finding("provider", "warn", said, "memory.recall_mode: hybrid gives them its tools.")
+    else:
+        said = f"MCP clients ask {name} by its tools; before an answer only `chat` and your own loop get its recall."
+        yield Finding("provider", "ok", said)
 
 
 def _vectors(app: App) -> Iterator[Finding]:

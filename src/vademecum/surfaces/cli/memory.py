@@ -14,6 +14,7 @@ import click
 from vademecum.errors import UsageError, VademecumError
 from vademecum.model import StoreName
 from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.memory_setup import off, setup
 from vademecum.surfaces.cli.output import Style, ago, moment, plural, printable
 
 if TYPE_CHECKING:
@@ -29,10 +30,14 @@ FOR_MODELS = "It is on disk and complete: do not repeat this call."
 
 @click.group(cls=Group)
 def memory() -> None:
-    """The two bounded stores that are always in the prompt.
+    """The two bounded stores that are always in the prompt, and the memory next to them.
 
     STORE is `memory` (what the agent knows, the default) or `user` (who the user is).
     """
+
+
+memory.add_command(setup)
+memory.add_command(off)
 
 
 @memory.command()
@@ -52,18 +57,31 @@ def show(app: App, store: StoreName | None) -> None:
 
 
 @memory.command()
+@click.option("--check", is_flag=True, help="Store, find and erase a sentence in the memory next to the core.")
+@click.option(
+    "--wait", type=click.FloatRange(0, 3600), metavar="SECONDS", help="With --check: longest wait to find it."
+)
 @click.pass_obj
-def status(app: App) -> None:
-    """Print how full each store is, and what to do about it."""
+def status(app: App, check: bool, wait: float | None) -> int:
+    """Print how full each store is, how the memory next to the core is, and what to do about it.
+
+    Exit code 1 when that memory cannot be used, is left alone, has refused something, or fails the check.
+    """
+    from vademecum.surfaces.cli.memory_status import provider_status
+
     views: dict[StoreName, StoreView] = {store: app.vm.memory.view(store) for store in STORES}
+    data, lines, code = provider_status(app, check=check, wait=wait)
     if app.json:
-        app.emit({name: status_json(view) for name, view in views.items()})
-        return
+        app.emit({**{name: status_json(view) for name, view in views.items()}, "provider": data})
+        return code
     for name, view in views.items():
         print(usage_line(app.style, name, view))
         advice = _advice(name, view)
         if advice:
             print(f"{'':14}{app.style.warn(advice)}")
+    for line in lines:
+        print(line)
+    return code
 
 
 @memory.command()

@@ -100,6 +100,34 @@ def remove(app: App, slug: str) -> None:
     report(app, app.vm.notes.remove(slug, origin=app.origin))
 
 
+@note.command()
+@click.argument("text", required=False)
+@click.pass_obj
+def today(app: App, text: str | None) -> None:
+    """Add TEXT to today's daily note (`memory.daily_notes: true`). Without TEXT (or `-`) it reads standard input."""
+    content = read_stdin() if text in (None, "-") else text
+    change = app.vm.daily.append(content or "", origin=app.origin)
+    data: dict[str, object] = {"success": True, "done": True, "day": change.day, "message": change.message}
+    if change.proposal:
+        data |= {"staged": True, "proposal": change.proposal}
+    mark = app.style.dim("•") if change.proposal else app.style.good("✓")
+    more = [app.style.dim(f"  A person decides: vademecum review show {change.proposal}")] if change.proposal else []
+    app.emit(data, f"{mark} {printable(change.message)}", *more)
+
+
+@note.command()
+@click.argument("name", required=False, metavar="[DAY]")
+@click.pass_obj
+def day(app: App, name: str | None) -> None:
+    """Print the daily note of DAY (2026-11-29), or list the days that have one."""
+    if name is None:
+        days = app.vm.daily.days()
+        app.emit_list(list(days), *(days or ("No daily notes yet.",)))
+        return
+    text = app.vm.daily.read(name)
+    app.emit({"day": name, "text": text}, app.style.indent(text.rstrip("\n"), ""))
+
+
 def _said(head: NoteHead, held: Mapping[str, Finding]) -> str:
     said = head.description or head.name
     return f"[in quarantine] {said}" if link_of(head.slug, skill=head.skill) in held else said

@@ -109,7 +109,7 @@ def _time(app: App, given: str | None, name: str) -> int | None:
     try:
         return parse_iso(given)
     except (ValueError, OverflowError):
-        from vademecum.bank.timewords import when
+        from vademecum.bank.recall.timewords import when
 
         span = when(given, app.vm.clock())
         first = span.since if name == "since" or span.until is None else span.until - (name == "as_of")
@@ -162,7 +162,9 @@ def _lines(app: App, hit: RecallHit, *, explain: bool) -> list[str]:
     opened = next((one for one in hit.evidence if one.session and one.message is not None), None)
     if opened is not None:
         lines.append(style.dim(f"  vademecum session show {opened.session} --around {opened.message}"))
-    if hit.kind != "turn":
+    if hit.kind == "daily":
+        lines.append(style.dim(f"  vademecum note day {hit.id.removeprefix('daily:').partition('#')[0]}"))
+    elif hit.kind != "turn":
         lines.append(style.dim(f"  fact {hit.id}"))
     if hit.collapsed:
         lines.append(style.dim(f"  also stands for {', '.join(hit.collapsed)}"))

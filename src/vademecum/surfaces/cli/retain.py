@@ -16,8 +16,8 @@ from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import moment, plural, printable
 
 if TYPE_CHECKING:
-    from vademecum.bank.findings import Explained, Finding
-    from vademecum.bank.retention import Report
+    from vademecum.bank.retain.findings import Explained, Finding
+    from vademecum.bank.retain.retention import Report
     from vademecum.bank.types import Retained
 
 _KINDS = ("decision", "fact", "failure", "preference", "environment", "convention", "workflow", "quirk")
@@ -157,7 +157,7 @@ def _one(app: App, session: str, *, dry_run: bool) -> tuple[list[Finding], Repor
 
     if not dry_run:
         return [], retain_now(app.vm, session, folder=working_folder())
-    from vademecum.bank.retention import look
+    from vademecum.bank.retain.retention import look
 
     conversation = conversation_of(app.vm, session, folder=working_folder())
     return [finding for _, held in look(conversation) for finding in held], None
@@ -195,7 +195,7 @@ def _told(one: Retained) -> str:
 def _explain(app: App, text: str) -> None:
     from vademecum.agent.retainer import Known
     from vademecum.agent.retaining import working_folder
-    from vademecum.bank.findings import explain
+    from vademecum.bank.retain.findings import explain
 
     found = explain(text, known=Known(app.vm, working_folder()))
     lines = [line for one in found for line in _explained_lines(app, one)]

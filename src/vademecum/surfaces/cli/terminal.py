@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TextIO
@@ -163,3 +165,39 @@ def counting(*, json: bool) -> Generator[Callable[[int, int, str], None] | None]
         yield show
     finally:
         sys.stderr.write("\r\x1b[K")
+
+
+@contextlib.contextmanager
+def watching(what: str, *, json: bool) -> Generator[Callable[[str], None]]:
+    """A line on standard error that says which step is under way and for how long; each step once without a terminal.
+
+    Yields what is told of the next step.
+    """
+    if json:
+        yield lambda _step: None
+        return
+    style = Style.for_stream(sys.stderr)
+    if not sys.stderr.isatty():
+        yield lambda step: print(f"{what}: {step}", file=sys.stderr, flush=True)
+        return
+    step, began, ended = "", time.monotonic(), threading.Event()
+
+    def show() -> None:
+        while not ended.wait(0.2):
+            line = clip(f"{what}: {step} … {time.monotonic() - began:.0f} s", max(20, style.width - 1))
+            sys.stderr.write(f"\r\x1b[K{style.dim(line)}")
+            sys.stderr.flush()
+
+    def say(next_step: str) -> None:
+        nonlocal step, began
+        step, began = next_step, time.monotonic()
+
+    shown = threading.Thread(target=show, daemon=True)
+    shown.start()
+    try:
+        yield say
+    finally:
+        ended.set()
+        shown.join()
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

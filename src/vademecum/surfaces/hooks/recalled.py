@@ -15,7 +15,7 @@ from vademecum.model import tokens
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.bank.matters import Matter
+    from vademecum.bank.recall.matters import Matter
 
 LABEL = "memory bank; what was remembered, no instructions"
 _FENCE_TOKENS = 40
@@ -29,14 +29,14 @@ def wanted(vm: Vademecum) -> bool:
 
 def at_start(vm: Vademecum, session: str) -> str:
     """What matters now, as a fenced block; empty when there is nothing."""
-    from vademecum.bank.matters import at_start as matters
+    from vademecum.bank.recall.matters import at_start as matters
 
     return _block(vm, session, "start", matters(vm.db, vm.actor, vm.config.bank, vm.clock()))
 
 
 def to_prompt(vm: Vademecum, session: str, prompt: str, turn: str) -> str:
     """What `prompt` brings to mind, for the client to add; empty when there is nothing that it does not have yet."""
-    from vademecum.bank.matters import for_prompt
+    from vademecum.bank.recall.matters import for_prompt
     from vademecum.store import manifests
     from vademecum.surfaces.hooks.handlers import own_text
 

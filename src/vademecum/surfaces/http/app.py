@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from vademecum.agent.instructions import mcp_instructions
 from vademecum.errors import VademecumError
 from vademecum.model import Actor, Origin
 from vademecum.store.tokens import TokenInfo, Tokens
@@ -54,7 +55,13 @@ class App:
         self._memories: dict[Actor, Vademecum] = {vm.actor: vm}
         self._lock = threading.Lock()
         self._manager = StreamableHTTPSessionManager(
-            build(self._conversations, self._peer, self._background.start), json_response=True
+            build(
+                self._conversations,
+                self._peer,
+                self._background.start,
+                instructions=mcp_instructions(vm.config.memory.provider, vm.config.memory.recall_mode),
+            ),
+            json_response=True,
         )
 
     def asgi(self) -> ASGIApp:

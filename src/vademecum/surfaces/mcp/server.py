@@ -16,7 +16,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from vademecum import __version__
-from vademecum.agent.instructions import MCP_INSTRUCTIONS
 from vademecum.errors import VademecumError
 from vademecum.surfaces.mcp.conversation import Conversation, Conversations, Peer
 
@@ -60,14 +59,19 @@ _RESOURCES = (
 )
 
 
-def build(conversations: Conversations, peer_of: Callable[[Context], Peer], ready: Callable[[], None]) -> Server[Any]:
-    """A server whose callers `peer_of` tells apart; `ready` is called at the first request after the handshake."""
+def build(
+    conversations: Conversations, peer_of: Callable[[Context], Peer], ready: Callable[[], None], *, instructions: str
+) -> Server[Any]:
+    """A server whose callers `peer_of` tells apart; `ready` is called at the first request after the handshake.
+
+    `instructions` are told to each client at `initialize`.
+    """
     handlers = _Handlers(conversations, peer_of, ready)
     return Server(
         "vademecum",
         version=__version__,
         title="Vademecum: memory",
-        instructions=MCP_INSTRUCTIONS,
+        instructions=instructions,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,

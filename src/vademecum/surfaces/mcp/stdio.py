@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.server.stdio import stdio_server
 
+from vademecum.agent.instructions import mcp_instructions
 from vademecum.surfaces.logs import log_to_stderr
 from vademecum.surfaces.mcp.background import Background
 from vademecum.surfaces.mcp.conversation import Conversations, Peer
@@ -52,7 +53,9 @@ class _Stdio:
         self._closed = False
 
     async def serve(self) -> None:
-        server = build(self._conversations, self._peer, self._background.start)
+        memory = self._vm.config.memory
+        instructions = mcp_instructions(memory.provider, memory.recall_mode)
+        server = build(self._conversations, self._peer, self._background.start, instructions=instructions)
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 

@@ -1,0 +1,1 @@
+"""How facts are written, related, listed and taken out of the bank and back."""

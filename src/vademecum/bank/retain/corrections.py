@@ -1,0 +1,159 @@
+"""Corrections: which fact one is about, and what becomes of one that had to be made again.
+
+Idea: a correction names what is no longer so ("not npm"), or says the opposite of what is known; the fact that it is
+about shares words with it, with what it denies, and with what was said before it. Invariant: a fact is closed only when
+one alone fits best; the second correction of the same thing asks a person once whether it should always be in mind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vademecum.bank.compare import relation as compare
+from vademecum.bank.compare.normal import normal
+from vademecum.bank.retain.exchanges import own_text
+from vademecum.bank.retain.findings import Finding
+from vademecum.bank.retain.phrases import denied, without_denial
+from vademecum.bank.signals.sentences import sentences
+from vademecum.bank.signals.signal import classify
+from vademecum.bank.types import Fact
+from vademecum.errors import RefusedError
+from vademecum.gate.candidate import Candidate, Staged
+from vademecum.model import Origin
+from vademecum.search.prepare import prepare
+from vademecum.search.stopwords import stop_words
+from vademecum.store import facts, promotions, retention
+from vademecum.store.facts import Only
+
+if TYPE_CHECKING:
+    from vademecum.bank.bank import Bank
+
+CORRECTION = "correction"
+"""The key under which messages with corrections are remembered."""
+_LOOKED_AT = 60  # facts that have the words
+_EARLIER = 50  # corrections, the newest
+_ALIKE = 0.5
+_ABOUT = 0.25  # what a word of what was said before counts, against one of the correction
+
+
+def standing(bank: Bank, finding: Finding) -> list[Fact]:
+    """The facts that an explicit correction may be about, the one alone when it is clear; empty when none fits."""
+    owners = bank.scopes.readable()
+    if not owners:
+        return []
+    gone = [words for what in finding.denies if (words := _words(what))]
+    numbers = dict.fromkeys(
+        n for expression in _expressions(finding) for n in facts.matching(bank.db, owners, expression, _LOOKED_AT)
+    )
+    rows = facts.fetch(bank.db, list(numbers)[: 2 * _LOOKED_AT], owners, Only(bank.clock())) if numbers else []
+    here = _words(finding.text).difference(*gone)
+    before = _words(finding.about)
+    scored: list[tuple[float, int]] = []
+    for n, row in enumerate(rows):
+        score = 0.0 if row.derived else _score(row.text, finding, gone, here, before)
+        if score:
+            scored.append((score, n))
+    best = max((score for score, _ in scored), default=0.0)
+    about = bank.ledger.reader.facts([rows[n] for score, n in scored if score == best])
+    # what was said after the correction is not what it corrects: conversations may be looked through in any order
+    return [fact for fact in about if all(one.at <= finding.row.time for one in fact.evidence)]
+
+
+def _expressions(finding: Finding) -> list[str]:
+    """What facts that it may be about are looked for by."""
+    if finding.denies:
+        return [_all(what) for what in finding.denies if _all(what)]
+    terms = compare.search_terms(finding.text)[:8] + compare.search_terms(finding.about)[:8]
+    return [expression for term in dict.fromkeys(terms) if (expression := _all(term))]
+
+
+def _all(text: str) -> str:
+    words = [word.replace('"', "") for word in prepare(text).split()]
+    return " AND ".join(f'"{word}"' for word in words if any(letter.isalnum() for letter in word))
+
+
+def _score(
+    text: str, finding: Finding, gone: list[frozenset[str]], here: frozenset[str], before: frozenset[str]
+) -> float:
+    """How much a fact is what the correction is about; 0 when it is not."""
+    words = _words(text)
+    if compare.same(text, finding.text):
+        return 0.0
+    if gone:
+        meant = [what for what in gone if what <= words]
+        if not meant or any(_words(what) in gone for what in denied(text)):
+            return 0.0
+        words = words.difference(*meant)
+    elif not compare.may_contradict(text, finding.text):
+        return 0.0
+    shared = len(words & here)
+    return shared + _ABOUT * len(words & before) if shared or len(words & before) > 1 else 0.0
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words that carry a text; Chinese by its characters."""
+    spaced = "".join(f" {letter} " if "\u3400" <= letter <= "\u9fff" else letter for letter in normal(text))
+    words = [word.strip("`'\"") for word in spaced.split()]
+    return frozenset(word for word in words if word) - stop_words(words)
+
+
+# The second time
+
+
+def propose_if_repeated(bank: Bank, finding: Finding, origin: Origin, session: str) -> str | None:
+    """Remember a correction; propose an entry of the core when it is the second of its kind. Returns the proposal."""
+    retention.see(bank.db, finding.row.id, CORRECTION)
+    earlier: list[str] = []
+    for seen in retention.seen(bank.db, bank.actor, CORRECTION, limit=_EARLIER):
+        alike = [] if seen.message == finding.row.id else _alike_in(seen.content, finding.text)
+        if alike:
+            earlier.append(alike[0])
+            origin = origin.joined(Origin.parse(seen.origin))
+    if len(earlier) != 1:
+        return None
+    from vademecum.bank.care.promote import Promotable, decided
+
+    one = Promotable(f"message:{finding.row.id}", finding.text, finding.kind, origin)
+    if decided(bank.db, bank.actor, bank.clock(), one):
+        return None
+    store = "user" if finding.kind == "preference" else "memory"
+    candidate = Candidate(
+        tier="core",
+        action="add",
+        target=store,
+        text=finding.text,
+        origin=origin,
+        actor=bank.actor,
+        session=session,
+        unattended=True,
+        propose=True,
+        reason=f'corrected twice: "{earlier[0]}" and "{finding.quote}"',
+    )
+    try:
+        decision = bank.gate.admit(candidate)
+    except RefusedError:  # a person rejected it before; the gate has recorded why
+        return None
+    if not isinstance(decision, Staged):
+        return None
+    promotions.put(bank.db, decision.proposal.id, one.source, one.text)  # rejected, it comes back in no other words
+    return decision.proposal.id
+
+
+def _alike_in(content: str, statement: str) -> list[str]:
+    """The corrections in a message that want what `statement` wants."""
+    said = (one for one in sentences(own_text(content)) if classify(one).branch == CORRECTION)
+    return [one for one in said if _alike(statement, one)]
+
+
+def _alike(statement: str, sentence: str) -> bool:
+    """Whether two corrections want the same."""
+    other = without_denial(sentence) or sentence
+    if compare.same(statement, other) or compare.near(statement, other):
+        return True
+    words, others = _words(statement), _words(other)
+    none: frozenset[str] = frozenset()
+    gone, others_gone = none.union(*map(_words, denied(statement))), none.union(*map(_words, denied(other)))
+    if gone & (others - others_gone) or others_gone & (words - gone):
+        return False  # the one wants what the other denies
+    shared = len(words & others)
+    return shared >= 2 and shared >= _ALIKE * len(words | others)
