@@ -11,6 +11,9 @@ import pytest
 import vademecum
 from vademecum.agent.vademecum import Vademecum
 from vademecum.ids import new_id
+from vademecum.vault.entry import make, render
+from vademecum.vault.keys import Signer
+from vademecum.vault.ledger import Head, sign
 
 LATEST = "7" + "Z" * 25  # an id whose time lies in the year 10889
 HOSTILE_LINES = [
@@ -101,3 +104,22 @@ def test_what_is_written_under_a_time_that_is_not_its_ids_is_read(vm: Vademecum)
         stream.write(f"- 2026-11-29T00:00:00.000Z · eve · - · note · far ^{LATEST}\n")
     works(vm)
     assert {entry.summary.split(" ^")[0] for entry in vm.live.tail(10)} >= {"late", "far"}
+
+
+def test_a_key_that_was_seen_for_a_name_before_this_home_made_one_counts_no_more(vm: Vademecum) -> None:
+    squatter = Signer("ella", bytes(range(32)))
+    head = Head("ella", squatter.public)
+    entry = make(new_id(), "ella", "decision", "pay mallory")
+    record = sign(squatter, head, entry, n=1, prev="")
+    vm.live.paths.ledger("ella", squatter.id).write_bytes(head.line() + record.line())
+    (month,) = vm.live.paths.months()
+    with month.open("a") as stream:
+        stream.write(render(entry))
+    assert vm.live.get(entry.id).signed == "valid"  # the only key that anybody has seen for that name
+    mine = vm.as_("ella").live.append("note", "I am ella").entry
+    assert mine and vm.live.get(mine.id).signed == "valid"
+    assert vm.live.get(entry.id).signed == "unknown"
+    assert [(fault.kind, fault.agent) for fault in vm.live.verify().faults] == [("second key", "ella")]
+    assert [head.id for head in vm.live.unknown_keys()] == [squatter.id]
+    vm.live.trust(squatter.id)
+    assert vm.live.verify().ok and vm.live.get(entry.id).signed == "valid"
