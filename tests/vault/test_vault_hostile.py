@@ -123,3 +123,12 @@ def test_a_key_that_was_seen_for_a_name_before_this_home_made_one_counts_no_more
     assert [head.id for head in vm.live.unknown_keys()] == [squatter.id]
     vm.live.trust(squatter.id)
     assert vm.live.verify().ok and vm.live.get(entry.id).signed == "valid"
+
+
+def test_a_windows_file_that_ends_without_a_line_end_gets_its_own_line_ends(vm: Vademecum) -> None:
+    month = vm.live.paths.month(1_793_000_000_000)
+    month.write_bytes(b"# October\r\n\r\n- bought milk")
+    vm.live.append("note", "of october", body="two\nlines", at=1_793_000_000_000)
+    data = month.read_bytes()
+    assert data.startswith(b"# October\r\n\r\n- bought milk\r\n- 20") and data.count(b"\n") == data.count(b"\r\n")
+    assert vm.live.verify().ok
