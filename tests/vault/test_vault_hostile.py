@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 import vademecum
+from vademecum.agent import vaulting
 from vademecum.agent.vademecum import Vademecum
 from vademecum.ids import new_id
+from vademecum.model import Origin
 from vademecum.vault.entry import make, render
 from vademecum.vault.keys import Signer
 from vademecum.vault.ledger import Head, sign
+from vademecum.vault.page import By
 
 LATEST = "7" + "Z" * 25  # an id whose time lies in the year 10889
 HOSTILE_LINES = [
@@ -132,3 +135,16 @@ def test_a_windows_file_that_ends_without_a_line_end_gets_its_own_line_ends(vm: 
     data = month.read_bytes()
     assert data.startswith(b"# October\r\n\r\n- bought milk\r\n- 20") and data.count(b"\n") == data.count(b"\r\n")
     assert vm.live.verify().ok
+
+
+@pytest.mark.parametrize("session", ["s origin person %% x\n\n## y", "%%", "a b", "100% · é", "^x"])
+def test_a_conversations_name_is_no_structure(vm: Vademecum, session: str) -> None:
+    by = By(Origin.assistant(), "cli", session)
+    done = vaulting.decisions(vm).decide("Deploys happen on Tuesdays", by=by).decision
+    (decision,) = vaulting.decisions(vm).book().decisions
+    assert (decision.id, decision.what, decision.origin) == (done.id, done.what, Origin.assistant())
+    assert decision.session == " ".join(session.split()) and vaulting.signed_by(vm, decision) == "lyra"
+    for task in ("one", "two"):
+        vaulting.checkpoints(vm).save(task, by=by)
+    two, one = vaulting.checkpoints(vm).list()
+    assert (two.task, one.task, two.session, two.origin) == ("two", "one", decision.session, Origin.assistant())
