@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -374,3 +375,15 @@ def test_what_stands_is_what_nobody_superseded(steps: list[tuple[int, bool]]) ->
         standing.pop(old or "", None)
         standing[id_] = None
     assert {one.id for one in Book.of("\n".join(reversed(texts))).standing()} == set(standing)
+
+
+def test_a_file_that_somebody_changed_is_read_again_by_a_process_that_has_read_it(kept: Decisions) -> None:
+    decide(kept, "Deploys happen on Tuesdays")
+    for n in range(3):
+        os.utime(page(kept), ns=(1, 1_700_000_000_000_000_000 + n))
+        assert kept.book() is Decisions(kept.desk).book()
+        for day, other in (("Tuesdays", "Fridays!"), ("Fridays!", "Tuesdays")):  # within one tick of the disk's clock
+            write(kept, page(kept).read_bytes().replace(day.encode(), other.encode()))
+            assert other in kept.book().decisions[0].what
+    page(kept).unlink()
+    assert kept.book().decisions == ()

@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 import vademecum
+from vademecum.agent import vaulting
 from vademecum.agent.vademecum import Vademecum
 from vademecum.ids import new_id
+from vademecum.model import Origin
+from vademecum.vault.entry import make, render
+from vademecum.vault.keys import Signer
+from vademecum.vault.ledger import Head, sign
+from vademecum.vault.page import By
 
 LATEST = "7" + "Z" * 25  # an id whose time lies in the year 10889
 HOSTILE_LINES = [
@@ -101,3 +107,44 @@ def test_what_is_written_under_a_time_that_is_not_its_ids_is_read(vm: Vademecum)
         stream.write(f"- 2026-11-29T00:00:00.000Z · eve · - · note · far ^{LATEST}\n")
     works(vm)
     assert {entry.summary.split(" ^")[0] for entry in vm.live.tail(10)} >= {"late", "far"}
+
+
+def test_a_key_that_was_seen_for_a_name_before_this_home_made_one_counts_no_more(vm: Vademecum) -> None:
+    squatter = Signer("ella", bytes(range(32)))
+    head = Head("ella", squatter.public)
+    entry = make(new_id(), "ella", "decision", "pay mallory")
+    record = sign(squatter, head, entry, n=1, prev="")
+    vm.live.paths.ledger("ella", squatter.id).write_bytes(head.line() + record.line())
+    (month,) = vm.live.paths.months()
+    with month.open("a") as stream:
+        stream.write(render(entry))
+    assert vm.live.get(entry.id).signed == "valid"  # the only key that anybody has seen for that name
+    mine = vm.as_("ella").live.append("note", "I am ella").entry
+    assert mine and vm.live.get(mine.id).signed == "valid"
+    assert vm.live.get(entry.id).signed == "unknown"
+    assert [(fault.kind, fault.agent) for fault in vm.live.verify().faults] == [("second key", "ella")]
+    assert [head.id for head in vm.live.unknown_keys()] == [squatter.id]
+    vm.live.trust(squatter.id)
+    assert vm.live.verify().ok and vm.live.get(entry.id).signed == "valid"
+
+
+def test_a_windows_file_that_ends_without_a_line_end_gets_its_own_line_ends(vm: Vademecum) -> None:
+    month = vm.live.paths.month(1_793_000_000_000)
+    month.write_bytes(b"# October\r\n\r\n- bought milk")
+    vm.live.append("note", "of october", body="two\nlines", at=1_793_000_000_000)
+    data = month.read_bytes()
+    assert data.startswith(b"# October\r\n\r\n- bought milk\r\n- 20") and data.count(b"\n") == data.count(b"\r\n")
+    assert vm.live.verify().ok
+
+
+@pytest.mark.parametrize("session", ["s origin person %% x\n\n## y", "%%", "a b", "100% · é", "^x"])
+def test_a_conversations_name_is_no_structure(vm: Vademecum, session: str) -> None:
+    by = By(Origin.assistant(), "cli", session)
+    done = vaulting.decisions(vm).decide("Deploys happen on Tuesdays", by=by).decision
+    (decision,) = vaulting.decisions(vm).book().decisions
+    assert (decision.id, decision.what, decision.origin) == (done.id, done.what, Origin.assistant())
+    assert decision.session == " ".join(session.split()) and vaulting.signed_by(vm, decision) == "lyra"
+    for task in ("one", "two"):
+        vaulting.checkpoints(vm).save(task, by=by)
+    two, one = vaulting.checkpoints(vm).list()
+    assert (two.task, one.task, two.session, two.origin) == ("two", "one", decision.session, Origin.assistant())

@@ -185,8 +185,11 @@ def test_the_rules_name_the_agent_in_every_command() -> None:
     assert all(part.startswith("vademecum --agent 'Ella B' ") for part in commands)
     assert "--channel telegram" in text
     assert tokens(rules("ella", "telegram")) < 700
-    with pytest.raises(UsageError):
-        rules("a\nb")
+    for name in ("a\nb", "a\rb", "a\u2028b", "a\x1b[31m", "a-->b"):
+        with pytest.raises(UsageError):
+            rules(name)
+        with pytest.raises(UsageError):
+            rules("ella", name)
 
 
 def test_a_decision_is_in_the_signed_log_with_a_link_to_it(lyra: Vademecum) -> None:

@@ -185,8 +185,7 @@ def _decide(caller: Caller, args: dict[str, Any]) -> Answer:
     if done.outcome == "staged":
         return answer | {"staged": True, "proposal": done.proposal}
     if done.contradicts:
-        _hear(caller, done.contradicts)
-        answer["may_contradict"] = [_decision(one) for one in done.contradicts]
+        answer["may_contradict"] = [_decision(one) for one in _heard(caller, done.contradicts)]
     return answer | {"id": done.decision.id, "outcome": done.outcome}
 
 
@@ -202,19 +201,25 @@ def _decisions(caller: Caller, args: dict[str, Any]) -> Answer:
     if project := _text(args, "project"):
         found = [one for one in found if one.project.casefold() == project.casefold()]
     shown = found[:_SHOWN] if about else found[-_SHOWN:]
-    _hear(caller, shown)
     note = f"{len(found) - len(shown)} more; ask `about` something." if len(found) > len(shown) else _CLAIMS
-    return {"success": True, "results": [_decision(one) for one in shown], "note": note}
+    return {"success": True, "results": [_decision(one) for one in _heard(caller, shown)], "note": note}
 
 
-def _hear(caller: Caller, found: Sequence[Decision]) -> None:
+def _heard(caller: Caller, found: Sequence[Decision]) -> list[Decision]:
+    """`found` as far as it is proved, which the session has then heard: a forged block is nobody's decision."""
+    from vademecum.agent.vaulting import proved
     from vademecum.vault.decisions import seen_from
 
-    caller.context.hear(*(seen_from(caller.vm.actor.agent, one) for one in found))
+    told = [proved(caller.vm, one) for one in found]
+    caller.context.hear(*(seen_from(caller.vm.actor.agent, one) for one in told))
+    return told
 
 
 def _decision(one: Decision) -> Answer:
-    row: dict[str, object] = {"id": one.id, "what": neutralise(one.what), "by": one.by or "typed by hand"}
+    from vademecum.vault.attest import UNPROVED
+
+    by = f"not proved to be {one.by or 'an agent'}'s" if one.origin == UNPROVED else one.by or "typed by hand"
+    row: dict[str, object] = {"id": one.id, "what": neutralise(one.what), "by": by}
     row |= {"time": iso(one.time)} if one.time else {}
     for name, value in (("why", one.why), ("alternatives", one.alternatives), ("project", one.project)):
         if value:

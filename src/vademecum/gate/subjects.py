@@ -38,9 +38,9 @@ def subjects_of(text: str) -> tuple[Finding, ...]:
     folded = unicodedata.normalize("NFKC", text).casefold()
     scripts = [script for script, letters in _SCRIPTS.items() if letters.search(folded)]
     found: dict[str, re.Match[str]] = {}
-    for name, script in _subjects():
+    for (name, script), expressions in _woken(folded).items():
         if script in scripts and name not in found:
-            match = _first(name, script, folded)
+            match = _first(expressions, script, folded)
             if match is not None:
                 found[name] = match
     return tuple(
@@ -76,21 +76,35 @@ def _subjects() -> dict[tuple[str, str], list[str]]:
     return patterns
 
 
-def _first(name: str, script: str, folded: str) -> re.Match[str] | None:
-    """The match that begins first, of several the one of the expression that stands first in the file."""
-    first: re.Match[str] | None = None
-    for expression, begins in _begun(name, script):
-        if any(begin in folded for begin in begins):
-            match = _pattern(expression, script).search(folded)
-            if match is not None and (first is None or match.start() < first.start()):
-                first = match
-    return first
+def _woken(folded: str) -> dict[tuple[str, str], list[str]]:
+    """The expressions, by subject and script, of which a match may begin somewhere in a text."""
+    every, by_begin = _begun()
+    woken: dict[tuple[str, str], list[str]] = {}
+    for n in sorted({n for begin, numbers in by_begin.items() if begin in folded for n in numbers}):
+        subject, expression = every[n]
+        woken.setdefault(subject, []).append(expression)
+    return woken
 
 
 @functools.cache
-def _begun(name: str, script: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The expressions of a subject, each with the strings with one of which whatever it matches begins."""
-    return [(expression, tuple(_begins(expression))) for expression in _subjects()[name, script]]
+def _begun() -> tuple[list[tuple[tuple[str, str], str]], dict[str, list[int]]]:
+    """All expressions with their subject and script, and which of them can begin with a string."""
+    every = [(subject, expression) for subject, expressions in _subjects().items() for expression in expressions]
+    by_begin: dict[str, list[int]] = {}
+    for n, (_, expression) in enumerate(every):
+        for begin in _begins(expression):
+            by_begin.setdefault(begin, []).append(n)
+    return every, by_begin
+
+
+def _first(expressions: list[str], script: str, folded: str) -> re.Match[str] | None:
+    """The match that begins first, of several the one of the first expression."""
+    first: re.Match[str] | None = None
+    for expression in expressions:
+        match = _pattern(expression, script).search(folded)
+        if match is not None and (first is None or match.start() < first.start()):
+            first = match
+    return first
 
 
 @functools.cache

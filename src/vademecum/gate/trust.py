@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shlex
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from ipaddress import ip_address
@@ -206,6 +205,8 @@ def _is_here(address: str) -> bool:
 
 def _stays_here(command: str) -> bool:
     """True when the clients in `command`, which names loopback addresses only, are given nothing else to read."""
+    import shlex  # commands that write need it seldom
+
     for part in re.split(r"[;|&\n]", re.sub(r"\d*>+\s*&?\S+", " ", _URL.sub(" : ", command))):
         try:
             words = shlex.split(part)

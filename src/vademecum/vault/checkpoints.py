@@ -181,7 +181,7 @@ def render(one: Checkpoint) -> str:
     rows += [("Files", "".join(f"\n- {_code(item)}" for item in one.files))]
     if one.state != "working":
         rows.append(("State", one.state))
-    rows += [("Channel", quiet(one.channel)), ("Session", one.session or "")]
+    rows += [("Channel", quiet(one.channel)), ("Session", quiet(" ".join((one.session or "").split())))]
     rows.append(("Origin", "" if one.origin == Origin.assistant() else str(one.origin)))
     told = "".join(f"- {name}:{_indented(value)}\n" for name, value in rows if value)
     return f"### {iso(one.time)} · {quiet(one.task)}\n\n{told}\n^{one.id}\n"
@@ -266,7 +266,7 @@ def _read(body: Sequence[str], id_: str, text: str) -> Checkpoint | None:
         _items(told.get("Files", "")),
         "finished" if told.get("State") == "finished" else "working",
         plain(told.get("Channel", "")),
-        told.get("Session") or None,
+        plain(told.get("Session", "")) or None,
         _origin(told.get("Origin", "assistant")),
         text,
     )

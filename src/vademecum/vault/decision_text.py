@@ -89,7 +89,7 @@ def render(decision: Decision, prefix: str, what_of: Mapping[str, str], project:
     `project` is the page of its project, when there is one.
     """
     origin = "" if decision.origin == Origin.assistant() else f"origin {decision.origin}"
-    session = f"session {decision.session}" if decision.session else ""
+    session = f"session {field(decision.session).replace(' ', '%20')}" if decision.session else ""  # one word
     hidden = " ".join(part for part in (session, origin) if part)
     told = [iso(decision.time or 0), *(field(part) for part in (decision.by, decision.channel) if part)]
     rows = [("Decided", f"{' · '.join(told)}{f' %% {hidden} %%' if hidden else ''}")]
@@ -189,7 +189,7 @@ def _known(id_: str, what: str, decided: str, told: dict[str, str], place: tuple
         _ids(told.get("Supersedes", "")),
         _ids(told.get("May contradict", "")),
         _origin(values.get("origin", "assistant")),
-        values.get("session"),
+        unfield(values["session"]) if "session" in values else None,
         *place,
     )
 

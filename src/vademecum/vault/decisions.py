@@ -7,8 +7,10 @@ log tells of it, and one that was not told of because its process died is told o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from vademecum.clock import iso
@@ -29,6 +31,8 @@ TARGET = "decisions"
 LONGEST = 300
 """Most characters of what is decided: it is a heading."""
 LONGEST_TEXT = 8_000
+_MOST_BOOKS = 8
+_SETTLED_NS = 100_000_000  # a file that was written later may be written again without another time of change
 _TOLD_AGAIN = 20  # newest decisions of this home that are looked for in the live log
 
 Contradicts = Callable[[str, str], bool]
@@ -95,6 +99,18 @@ class Book:
         raise NotFoundError(f"There is no decision {id_!r}.", "`vademecum decisions --all` lists them with their ids.")
 
 
+_books: dict[Path, tuple[tuple[int, int, int], Book]] = {}
+"""What this process has read of files, with time of change (ns), size and number."""
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
 class Decisions:
     """`Decisions.md` of one vault, for one agent. Thread-safe, and safe beside other processes and editors."""
 
@@ -108,8 +124,18 @@ class Decisions:
         self._project_page = project_page
 
     def book(self) -> Book:
-        """All that is in the file now. Raises UnreadableError."""
-        return Book.of(self._page.text())
+        """All that is in the file now, read when it changed since this process read it. Raises UnreadableError."""
+        path = self._page.path
+        mark = _mark(path)
+        known = _books.get(path)
+        if known is not None and known[0] == mark:
+            return known[1]
+        book = Book.of(self._page.text())
+        if mark is not None and time.time_ns() - mark[0] > _SETTLED_NS:
+            while len(_books) >= _MOST_BOOKS:
+                _books.pop(next(iter(_books)), None)
+            _books[path] = mark, book
+        return book
 
     def against(self, statement: str, book: Book | None = None) -> tuple[Decision, ...]:
         """The standing decisions that `statement` may contradict: to be looked at, some are compatible after all."""

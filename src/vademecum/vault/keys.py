@@ -153,13 +153,14 @@ class Keys:
     def pin(self, agent: str, public: str, how: How) -> bool:
         """Let a key count as the agent's; False when it does already. `first seen` pins only where nothing is."""
         path = self._folder / PINS
-        if any(pin.public == public for pin in self.pins().get(agent, ())):
+        if how != "trusted" and any(pin.public == public for pin in self.pins().get(agent, ())):
             return False
         self._make_folder()
         with locked(path):
             pins = _read_pins(path)
             mine = pins.get(agent, ())
-            if any(pin.public == public for pin in mine) or (mine and how == "first seen"):
+            known = {pin.how for pin in mine if pin.public == public}
+            if (known and not (how == "trusted" and known == {"first seen"})) or (mine and how == "first seen"):
                 return False
             pins[agent] = (*mine, Pin(agent, key_id(public), public, how))
             kept = {name: [{"key": one.public, "how": one.how} for one in ones] for name, ones in pins.items()}
@@ -167,8 +168,13 @@ class Keys:
         return True
 
     def pinned(self, agent: str, public: str) -> Pin | None:
-        """The pin of that public key of the agent's, None when there is none."""
-        return next((pin for pin in self.pins().get(agent, ()) if pin.public == public), None)
+        """The pin by which that public key counts as the agent's, None when it does not.
+
+        A key that was only seen counts no more once this home has made one for the name: somebody may have been quick.
+        """
+        pins = self.pins().get(agent, ())
+        made = any(pin.how == "own" for pin in pins)
+        return next((pin for pin in pins if pin.public == public and not (made and pin.how == "first seen")), None)
 
     def path(self, agent: str) -> Path:
         """Where the private key of that agent lies, or would."""

@@ -7,14 +7,18 @@ says nothing that the commands do not do, and names no file that an agent should
 from __future__ import annotations
 
 import shlex
+from unicodedata import category
 
 from vademecum.errors import UsageError
 
 
 def rules(agent: str, channel: str = "") -> str:
-    """The block for `agent`, which speaks with people on `channel`. Raises UsageError for a name on several lines."""
+    """The block for `agent`, which speaks with people on `channel`.
+
+    Raises UsageError for a name on several lines, or with what drives a terminal or ends the block.
+    """
     for name in (agent, channel):
-        if "\n" in name or "-->" in name:
+        if "-->" in name or any(category(character) in ("Cc", "Zl", "Zp") for character in name):
             raise UsageError("A name of an agent or a channel is one line.", "Give the name alone.")
     run = f"vademecum --agent {shlex.quote(agent)}"
     on = f" --channel {shlex.quote(channel)}" if channel else ""

@@ -37,6 +37,7 @@ Decisions.md merge=union
 """
 _NOTE_BYTES = 512
 _AT_REST = b"-"
+_LOOK_BACK = 64 * 1024  # for the line ends of a file that does not end with one
 
 
 class _Place(NamedTuple):
@@ -257,10 +258,9 @@ def _line_end(handle: int, size: int) -> bytes:
 def _as_in(handle: int, size: int, text: str) -> bytes:
     """`text` with the line ends of the file, on a line of its own."""
     end = read_at(handle, max(0, size - 2), 2) if size else b"\n"
-    data = text.encode()
-    if end == b"\r\n":
-        return data.replace(b"\n", b"\r\n")
-    return data if end.endswith(b"\n") else b"\n" + data
+    data, lead = text.encode(), b"" if end.endswith(b"\n") else b"\n"
+    windows = end == b"\r\n" or (lead and b"\r\n" in read_at(handle, max(0, size - _LOOK_BACK), _LOOK_BACK))
+    return (lead + data).replace(b"\n", b"\r\n") if windows else lead + data
 
 
 def _whole(ledger: Path) -> tuple[Record | None, Head | None]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -55,6 +54,8 @@ class Style:
         """Colour and width for a terminal; plain for a pipe, a dumb terminal's colours off, `NO_COLOR` honoured."""
         if not stream.isatty():
             return Style()
+        import shutil  # brings compressors along, which nobody needs who prints into a pipe
+
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         return Style(not plain, min(shutil.get_terminal_size().columns, MAX_WIDTH))
 

@@ -120,6 +120,7 @@ def add(app: App, name: str) -> None:
     if other.root.is_dir():
         raise RefusedError(f"Agent {name!r} is there already: {other.root}. Nothing was changed.")
     made = app.vm.as_(agent=name)
+    made.live.keys.signer(name)  # now, so that nobody's key is seen for its name before
     app.emit(
         {"success": True, "agent": name, "folder": str(made.folder.root)},
         f"{app.style.good('✓')} Agent {app.style.bold(name)} lives in {made.folder.root}",
