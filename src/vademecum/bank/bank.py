@@ -25,7 +25,7 @@ from vademecum.store.facts import FactRow, Only
 
 if TYPE_CHECKING:
     from vademecum.bank.care.reflect import Reflection
-    from vademecum.bank.facts.exchange import Exported, Imported
+    from vademecum.bank.facts.transfer import Exported, Imported
     from vademecum.bank.recall.recall import What
     from vademecum.bank.typed import Ask
     from vademecum.bank.types import Recall
@@ -350,14 +350,14 @@ class Bank:
         return tuple(copies)
 
     def export(self, folder: Path) -> Exported:
-        """Write every fact that the actor may see into Markdown files of `folder`; see `bank.facts.exchange`."""
-        from vademecum.bank.facts.exchange import export
+        """Write every fact that the actor may see into Markdown files of `folder`; see `bank.facts.transfer`."""
+        from vademecum.bank.facts.transfer import export
 
         return export(self, folder)
 
     def import_(self, folder: Path, *, by: Origin, dry_run: bool = False) -> Imported:
-        """Read such files back: new facts are retained, edited ones edited; see `bank.facts.exchange`."""
-        from vademecum.bank.facts.exchange import import_
+        """Read such files back: new facts are retained, edited ones edited; see `bank.facts.transfer`."""
+        from vademecum.bank.facts.transfer import import_
 
         return import_(self, folder, by=by, dry_run=dry_run)
 

@@ -16,7 +16,7 @@ from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.output import ago, clip, clock_time, moment, plural, printable, table
 
 if TYPE_CHECKING:
-    from vademecum.bank.facts.exchange import Imported, Taken
+    from vademecum.bank.facts.transfer import Imported, Taken
     from vademecum.bank.types import Evidence, Fact
     from vademecum.surfaces.cli.output import Style
 
