@@ -21,6 +21,8 @@ SESSIONS = 3
 _LONGEST_WISH = 160
 _YES_CHARS = 80
 _LEADS = 3  # formulas that are taken off one after the other: "no, that is wrong, I told you"
+_COMMAS = (",", "，", "、", ";")
+_CLAUSE = re.compile(r"[,;，；。]|[.!](?!\w)")
 _DENIED = (
     r"(?:(?<=')|[ \t]{1,3})(?P<what>.{1,80}?)"
     r"(?=[,.;:!?，。；！？()]|$|[ ](?:and|but|because|for|in|on|und|aber|weil|et|mais|y|pero|en|maar|и|но)[ ])"
@@ -102,6 +104,27 @@ def without_denied(statement: str) -> str:
     ]
     head = text[: min(starts)].rstrip(" ,;:，、") if starts else text
     return head if len(head) > 2 else text
+
+
+def asserted(statement: str) -> tuple[str, str]:
+    """A correction without what it denies, and what is said behind that: `not npm in CI` is out with `in CI`."""
+    text = without_denial(statement) or statement
+    folded, rest = fold(text), list[str]()
+    cuts: list[tuple[int, int]] = []
+    for language in languages_of(text) or ("en",):
+        for match in _denial(language).finditer(folded):
+            start, end = match.span()
+            if text[:start].rstrip().endswith(_COMMAS) or not text[:start].strip():  # a clause of its own
+                stop = _CLAUSE.search(text, end)
+                rest.append(text[end : stop.start() if stop else len(text)].strip())
+                end = stop.start() if stop else len(text)
+            cuts.append((start, end))
+    kept, at = list[str](), 0
+    for start, end in sorted(cuts):
+        kept.append(text[at:start].rstrip(" ,，、"))
+        at = max(at, end)
+    kept.append(text[at:].lstrip(" ,，、"))
+    return " ".join(part for part in kept if part.strip(" .!。！")), " ".join(part for part in rest if part)
 
 
 def is_decision(sentence: str) -> bool:
