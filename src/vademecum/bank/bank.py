@@ -245,13 +245,14 @@ class Bank:
         *,
         kinds: Sequence[str] | None = None,
         scopes: Sequence[str] | None = None,
-        as_of: int | None = None,
+        as_of: int | tuple[int, int] | None = None,
         include_closed: bool = False,
         limit: int = 100,
     ) -> tuple[Fact, ...]:
         """The facts that the actor may see, learnt last first; a negative `limit` means all.
 
-        `as_of` (UTC ms): what held then; else what has not ended, or all with `include_closed`. Raises UsageError.
+        `as_of` (UTC ms; two: at any time from the first on and before the second): what held then; else what has not
+        ended, or all with `include_closed`. Raises UsageError.
         """
         only = Only(self.clock(), _kinds(kinds), as_of, include_closed)
         owners = self.scopes.readable(scopes)
@@ -291,7 +292,7 @@ class Bank:
         kinds: Sequence[str] | None = None,
         scopes: Sequence[str] | None = None,
         min_trust: Trust | None = None,
-        as_of: int | None = None,
+        as_of: int | tuple[int, int] | None = None,
         since: int | None = None,
         until: int | None = None,
         what: What = "all",

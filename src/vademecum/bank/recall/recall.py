@@ -52,10 +52,10 @@ class Question:
     """What is asked for. Times in UTC ms, `budget` in tokens of all texts, `limit` at most 100.
 
     `kinds` and `scopes`: only facts of these. `min_trust`: the least trusted class that is let through. `as_of`: what
-    held then; `since` and `until`: what was learnt or said from then on, and before then; without these a time in the
-    words of `text` counts. `vectors`: by meaning as well (True: even when the embedder's weights must be loaded first,
-    about a second; None: only when they are; False: not). `here`: the conversation that asks; its turns that are in the
-    prompt anyway are left out.
+    held then (two moments: at any time from the first on and before the second); `since` and `until`: what was learnt
+    or said from then on, and before then; without these a time in the words of `text` counts. `vectors`: by meaning as
+    well (True: even when the embedder's weights must be loaded first, about a second; None: only when they are; False:
+    not). `here`: the conversation that asks; its turns that are in the prompt anyway are left out.
     """
 
     text: str
@@ -64,13 +64,20 @@ class Question:
     kinds: tuple[Kind, ...] = ()
     scopes: tuple[Scope, ...] | None = None
     min_trust: Trust | None = None
-    as_of: int | None = None
+    as_of: int | tuple[int, int] | None = None
     since: int | None = None
     until: int | None = None
     what: What = "all"
     vectors: bool | None = None
     timewords: bool = True
     here: str | None = None
+
+    @property
+    def before(self) -> int | None:
+        """Before when something must have been said to count."""
+        if self.until is not None or self.as_of is None:
+            return self.until
+        return self.as_of[1] if isinstance(self.as_of, tuple) else self.as_of
 
 
 class _Ranked(NamedTuple):
@@ -152,7 +159,7 @@ class _Recalling:
 
         asked, when = self._asked, self._when if timed else None
         since = when.since if when else asked.since
-        until = when.until if when else asked.until or asked.as_of
+        until = when.until if when else asked.before
         hits = recall_daily(self._bank, self._text, since=since, until=until, limit=_SPARE * self._limit)
         return [_Ranked(hit, hit.score, 0) for hit in hits if self._trusted(hit.trust)]
 
@@ -204,7 +211,7 @@ class _Recalling:
             embedder=self._embedder,
             limit=_SPARE * self._limit,
             since=self._when.since if timed and self._when else asked.since,
-            until=self._when.until if timed and self._when else asked.until or asked.as_of,
+            until=self._when.until if timed and self._when else asked.before,
             now=self._now,
         )
         least = _WORSE * hits[0].score if hits else 0.0
