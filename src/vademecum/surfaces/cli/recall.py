@@ -61,6 +61,7 @@ def recall(
 
     Without QUERY the newest of what the options let through. An answer without hits says how the question was read.
     """
+    app.warn_of_provider()
     if edit is not None:
         _edit(app, edit, text)
     elif contradictions:

@@ -49,6 +49,7 @@ def retain(app: App, text: str | None, **how: Any) -> None:
     TEXT `-` is read from standard input. Conversations are looked through by themselves while `memory.provider` is
     `bank`; --all is for those from before.
     """
+    app.warn_of_provider()
     session, everything = how["session"], how["everything"]
     if (session is not None and everything) or (text is not None and (session is not None or everything)):
         raise UsageError("Expected one of TEXT, --session and --all. Nothing was done.", "Give one of them.")
