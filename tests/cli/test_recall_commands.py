@@ -208,3 +208,23 @@ def test_a_fact_is_closed_with_the_last_day_on_which_it_held(cli: Cli, vm: Vadem
     assert as_a_person(cli, "fact", "close", fact.id, "--at", "2026-03-31") == 0
     assert vm.bank.get(fact.id).valid_to == parse_iso("2026-04-01")
     assert cli("fact", "close", fact.id, "--at", "the day it rained").code == 2
+
+
+@pytest.mark.parametrize("query", ['"', "*", "( ) ?!"])
+def test_a_question_without_a_word_finds_nothing_and_says_how_it_was_read(
+    cli: Cli, told: tuple[str, int], query: str
+) -> None:
+    found = cli("recall", query)
+    assert "Nothing found." in found.out and f"Read as: {query}." in found.out
+    assert "no word" in found.out
+    assert cli("recall", "", "--json").json["results"] != []  # without a question: the newest
+
+
+def test_a_fact_that_has_ended_is_not_found_but_how_to_find_it_is_said(cli: Cli, vm: Vademecum) -> None:
+    vm.bank.retain(
+        "The office is in Ghent.", origin=USER, valid_from=parse_iso("2024-01-01"), valid_to=parse_iso("2025-03-01")
+    )
+    found = cli("recall", "office", "--json").json
+    assert found["results"] == [] and "as-of 2025-02-28" in found["hint"]
+    assert cli("recall", "office", "--as-of", "2025-02-28", "--json").json["results"] != []
+    assert "has ended" not in cli("recall", "warehouse", "--json").json["hint"]

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from vademecum.bank.recall.find_facts import FactFinder, FoundFact
 from vademecum.bank.types import Kind, Recall, RecallHit, Scope
+from vademecum.clock import iso
 from vademecum.errors import UsageError
 from vademecum.gate.trust import CLASSES, Trust
 from vademecum.model import tokens
 from vademecum.search.prepare import fold
+from vademecum.search.query import has_letters
 from vademecum.search.snippet import snippet
 from vademecum.store.fact_index import Within
 from vademecum.store.message_index import tokenizer
@@ -109,6 +111,9 @@ class _Recalling:
         self._read_as = ""
 
     def answer(self) -> Recall:
+        if self._asked.text.strip() and not has_letters(fold(self._asked.text)):
+            said = f"There is no word in {self._asked.text.strip()!r} to look for."
+            return Recall((), self._asked.text.strip(), said)
         ranked = self._found(timed=True)
         if not ranked and self._when:
             ranked = self._found(timed=False)
@@ -290,9 +295,30 @@ class _Recalling:
         read_as = self._read_as or self._text.strip() or "everything"
         return f"{read_as} (time: {self._when.words})" if self._when else read_as
 
+    def _ended(self) -> str:
+        """What to say when facts fit that have ended; empty when none does, or a time was asked for."""
+        asked, bank = self._asked, self._bank
+        owners = bank.scopes.readable(asked.scopes)
+        if asked.what == "turns" or asked.as_of is not None or not owners:
+            return ""
+        outside = asked.min_trust in (None, "outside")
+        only = Within(self._now, asked.kinds, None, True, outside, learnt=(asked.since, asked.until))
+        finder = FactFinder(bank.db, owners, only)
+        if not finder.has_words(self._text):
+            return ""
+        found = finder.find(self._text, tuple(name.casefold() for name in _names(self._text)), self._embedder)
+        for one in found:
+            trust = bank.ledger.reader.trust(one.row.origin, one.row.agent, one.row.user)
+            if one.row.valid_to is not None and one.row.valid_to <= self._now and self._trusted(trust):
+                day = iso(one.row.valid_to - 1)[:10]
+                return f"What was known of it has ended; with as-of {day} it is found (--as-of, or `as_of` of the tool)"
+        return ""
+
     def _hint(self, shown: Sequence[RecallHit]) -> str:
         said = list(self._notes)
-        if not shown:
+        if not shown and (ended := self._ended()):
+            said.append(ended)
+        elif not shown:
             said.append(
                 "Nothing that is known fits. That is no proof that it was never said: try other words for the same"
                 " thing, a name, or fewer filters"
