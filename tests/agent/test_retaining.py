@@ -434,6 +434,39 @@ def test_the_second_correction_of_the_same_thing_proposes_an_entry_once_with_bot
     assert vm.review.pending() == []
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("No, we use pnpm, not npm.", "No, we use bun, not pnpm.", "No, we use deno, not bun."),
+        (
+            "No, the heron port is 5433, not 5432.",
+            "No, the heron port is 5434, not 5433.",
+            "No, the heron port is 5435, not 5434.",
+        ),
+        ("No, the heron port is 5433.", "No, the heron port is 5434.", "No, the heron port is 5435."),
+    ],
+)
+def test_a_correction_of_what_was_corrected_proposes_an_entry_once_with_both_quotes(
+    tmp_path: Path, said: tuple[str, ...]
+) -> None:
+    vm = opened(tmp_path)
+    for n, text in enumerate(said):
+        retained(vm, text)
+        assert len(vm.review.pending()) == (n > 0)
+    (proposal,) = vm.review.pending()
+    assert proposal.text == said[1].removeprefix("No, ")
+    assert proposal.reason == f'corrected twice: "{said[0]}" and "{said[1]}"'
+
+
+def test_corrections_of_different_things_propose_nothing(tmp_path: Path) -> None:
+    vm = opened(tmp_path)
+    retained(vm, "No, the heron port is 5433, not 5432.")
+    retained(vm, "No, the egret port is 6433, not 5433.")
+    retained(vm, "No, the session timeout is 15 minutes.")
+    retained(vm, "No, the worker timeout is 10 minutes.")
+    assert vm.review.pending() == []
+
+
 def test_two_corrections_that_want_opposite_things_propose_nothing(tmp_path: Path) -> None:
     vm = opened(tmp_path)
     retained(vm, "No, we use pnpm for packages, not npm.")

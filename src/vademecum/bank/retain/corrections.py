@@ -14,10 +14,9 @@ from vademecum.bank.compare import relation as compare
 from vademecum.bank.compare.normal import normal
 from vademecum.bank.compare.replacing import Place, replaces
 from vademecum.bank.retain.exchanges import Row, own_text
-from vademecum.bank.retain.findings import Finding
+from vademecum.bank.retain.findings import Finding, judged
 from vademecum.bank.retain.phrases import asserted, denied, without_denial
 from vademecum.bank.signals.sentences import sentences
-from vademecum.bank.signals.signal import classify
 from vademecum.bank.types import Evidence, Fact
 from vademecum.errors import RefusedError
 from vademecum.gate.candidate import Candidate, Staged
@@ -115,7 +114,7 @@ def _held_against(text: str, said: _Said) -> tuple[Place, float]:
         return "", 0.0
     meant = tuple(what for what in said.denies if (gone := _words(what)) and gone <= words)
     if said.denies:
-        if not meant or not _words(" ".join(denied(text))).isdisjoint(*map(_words, meant)):
+        if not meant or any(_words(what) & _words(one) for one in meant for what in denied(text)):
             return "", 0.0
         words = words.difference(*map(_words, meant))
     shared = len(words & said.here)
@@ -140,10 +139,12 @@ def propose_if_repeated(bank: Bank, finding: Finding, origin: Origin, session: s
     """Remember a correction; propose an entry of the core when it is the second of its kind. Returns the proposal."""
     retention.see(bank.db, finding.row.id, CORRECTION)
     earlier: list[str] = []
+    chain = [finding.text]  # each may correct the one before: npm, then pnpm, then bun
     for seen in retention.seen(bank.db, bank.actor, CORRECTION, limit=_EARLIER):
-        alike = [] if seen.message == finding.row.id else _alike_in(seen.content, finding.text)
+        alike = [] if seen.message == finding.row.id else _alike_in(seen.content, chain)
         if alike:
             earlier.append(alike[0])
+            chain.append(without_denial(alike[0]) or alike[0])
             origin = origin.joined(Origin.parse(seen.origin))
     if len(earlier) != 1:
         return None
@@ -175,10 +176,22 @@ def propose_if_repeated(bank: Bank, finding: Finding, origin: Origin, session: s
     return decision.proposal.id
 
 
-def _alike_in(content: str, statement: str) -> list[str]:
-    """The corrections in a message that want what `statement` wants."""
-    said = (one for one in sentences(own_text(content)) if classify(one).branch == CORRECTION)
-    return [one for one in said if _alike(statement, one)]
+def _alike_in(content: str, statements: list[str]) -> list[str]:
+    """The corrections in a message that want what one of `statements` wants, or what that corrects."""
+    said = (one for one in sentences(own_text(content)) if judged(one, ())[0].branch == CORRECTION)
+    return [one for one in said if any(_alike(statement, one) or _goes_on(statement, one) for statement in statements)]
+
+
+def _goes_on(statement: str, sentence: str) -> bool:
+    """Whether a correction puts another value in the place of the one that an earlier one wanted."""
+    wanted, _ = asserted(sentence)
+    said, rest = asserted(statement)
+    gone = tuple(what for what in denied(statement) if _words(what) <= _words(wanted))
+    if any(_words(what) & _words(said) for what in denied(sentence)):
+        return False  # back to what the earlier one denies
+    if gone and _words(said).isdisjoint(_words(wanted)):
+        return False
+    return bool(gone or not denied(statement)) and replaces(wanted, said, gone, rest) == "takes"
 
 
 def _alike(statement: str, sentence: str) -> bool:
