@@ -299,6 +299,7 @@ class Bank:
         vectors: bool | None = None,
         timewords: bool = True,
         here: str | None = None,
+        unasked: bool = False,
     ) -> Recall:
         """Find facts, and turns that were said; see `bank.recall.recall`. `budget` in tokens, times in UTC ms.
 
@@ -320,6 +321,7 @@ class Bank:
             vectors=vectors,
             timewords=timewords,
             here=here,
+            unasked=unasked,
         )
         return recall(self, question)
 

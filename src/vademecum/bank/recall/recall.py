@@ -20,6 +20,7 @@ from vademecum.gate.trust import CLASSES, Trust
 from vademecum.model import tokens
 from vademecum.search.prepare import fold
 from vademecum.search.query import has_letters
+from vademecum.search.smalltalk import is_small_talk
 from vademecum.search.snippet import snippet
 from vademecum.store.fact_index import Within
 from vademecum.store.message_index import tokenizer
@@ -73,6 +74,7 @@ class Question:
     vectors: bool | None = None
     timewords: bool = True
     here: str | None = None
+    unasked: bool = False
 
     @property
     def before(self) -> int | None:
@@ -114,6 +116,8 @@ class _Recalling:
         if self._asked.text.strip() and not has_letters(fold(self._asked.text)):
             said = f"There is no word in {self._asked.text.strip()!r} to look for."
             return Recall((), self._asked.text.strip(), said)
+        if self._asks_nothing():
+            return Recall((), self._how_read(), self._hint(()), 0, ())
         ranked = self._found(timed=True)
         if not ranked and self._when:
             ranked = self._found(timed=False)
@@ -124,6 +128,10 @@ class _Recalling:
         shown, left_out, spent = self._within_budget([one.hit for one in kept])
         shown = tuple(self._with_context(hit) for hit in shown)
         return Recall(shown, self._how_read(), self._hint(shown), spent, left_out)
+
+    def _asks_nothing(self) -> bool:
+        """Whether it is a greeting or the like; only a time, or nothing but filters, asks for a list."""
+        return is_small_talk(self._text) and (self._asked.unasked or any(map(str.isalnum, self._text)))
 
     @property
     def _limit(self) -> int:
@@ -188,7 +196,7 @@ class _Recalling:
         rows = [
             one for one in found if self._trusted(bank.ledger.reader.trust(one.row.origin, one.row.agent, one.row.user))
         ]
-        rows = rows[: _SPARE * self._limit]
+        rows = [one for one in rows if one.sure or not asked.unasked][: _SPARE * self._limit]
         facts = bank.ledger.reader.facts([one.row for one in rows])
         return [_of_fact(fact, one) for fact, one in zip(facts, rows, strict=True)]
 
@@ -218,6 +226,7 @@ class _Recalling:
             since=self._when.since if timed and self._when else asked.since,
             until=self._when.until if timed and self._when else asked.before,
             now=self._now,
+            floor="sure" if asked.unasked else "each",
         )
         least = _WORSE * hits[0].score if hits else 0.0
         fit = [one for one in hits if one.score >= least and self._trusted(one.trust) and not self._is_here(one)]
