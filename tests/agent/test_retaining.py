@@ -352,6 +352,7 @@ def test_a_correction_that_may_mean_several_facts_stands_beside_them_and_is_list
         ("Carol is the CFO.", "No, Dave wrote the memo, not Carol.", False),
         ("Ana leads the security audit.", "No, Dana leads the security audit.", True),
         ("Redis runs on port 6379 on cache-01.", "Actually, Redis runs on port 6380.", True),
+        ("Backups run every night at 02:00.", "No, backups run at 03:00.", True),
     ],
 )
 def test_what_may_be_about_another_thing_closes_nothing_and_is_listed(
@@ -371,6 +372,7 @@ def test_what_may_be_about_another_thing_closes_nothing_and_is_listed(
         ("We use npm for the frontend.", "No, we use pnpm, not npm."),
         ("The main repository is hosted on GitLab.", "No, the repository is on GitHub, not GitLab."),
         ("The session timeout is 30 minutes.", "No, the session timeout is 15 minutes."),
+        ("Deploys happen on Tuesdays after the standup.", "Deploys happen on Thursdays now, not Tuesdays."),
         ("The staging server is at staging.acme.test.", "No, the staging server is staging2.acme.test."),
     ],
 )
