@@ -24,6 +24,16 @@ def iso(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def day_of(ms: int) -> str:
+    """The day on which a moment is, where this machine is: `2026-11-29`."""
+    return datetime.fromtimestamp(ms / 1000, tz=UTC).astimezone().date().isoformat()
+
+
+def last_day(end: int) -> str:
+    """The last day before `end` (UTC ms): what ends at midnight held until the day before."""
+    return day_of(end - 1)
+
+
 def parse_iso(text: str) -> int:
     """Milliseconds for an ISO 8601 date or time; a value with no zone is read as UTC. Raises ValueError."""
     when = datetime.fromisoformat(text.strip())

@@ -11,6 +11,7 @@ import pytest
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
+from vademecum.clock import parse_iso
 from vademecum.model import Origin, tokens
 
 WEB = Origin.tool("web_fetch", "https://a.example/page")
@@ -190,3 +191,14 @@ def test_a_models_mistake_is_an_answer(vm: Vademecum, name: str, args: Any) -> N
     assert answer["success"] is False
     assert answer["error"]
     assert vm.bank.list() == ()
+
+
+@pytest.mark.parametrize("then", ["2026-03-31", "last March", "in 2026"])
+def test_a_model_asks_for_what_held_in_a_time_and_gets_its_last_day(vm: Vademecum, then: str) -> None:
+    vm.bank.retain("The office is in Ghent.", origin=Origin.user(), valid_to=parse_iso("2026-04-01"))
+    with vm.session() as s:
+        (hit,) = results(s.tool("recall", {"query": "where is the office?", "as_of": then}))
+        assert hit["valid_to"] == "2026-03-31"
+        assert results(s.tool("recall", {"query": "where is the office?", "as_of": "now"})) == []
+        kept = s.tool("retain", {"text": "The office is in Bonn.", "valid_from": "in April 2026"})
+    assert vm.bank.get(str(kept["id"])).valid_from == parse_iso("2026-04-01")

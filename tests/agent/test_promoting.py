@@ -173,7 +173,8 @@ def test_a_full_store_says_what_to_merge_and_keeps_the_proposal(tmp_path: Path) 
     done = promote(vm, find(vm, fact.id), to="memory")
     reason = vm.review.show(done.proposal).reason
     assert "'memory' has no room: 80 of 90 characters" in reason
-    assert reason.index("Deploys are announced") < reason.index("Lunch is")
+    assert 'Merge it with what says about the same: "Deploys are announced' in reason
+    assert "Lunch" not in reason
     with pytest.raises(FullError):
         vm.review.approve(done.proposal, by=PERSON)
     assert [one.id for one in vm.review.pending()] == [done.proposal]
@@ -181,6 +182,14 @@ def test_a_full_store_says_what_to_merge_and_keeps_the_proposal(tmp_path: Path) 
     vm.memory.replace("memory", "Deploys are announced", "Announced.")
     vm.review.approve(done.proposal, by=PERSON)
     assert vm.memory.entries("memory")[1].text == fact.text
+
+
+def test_a_full_store_in_which_nothing_is_alike_names_its_longest_entries(tmp_path: Path) -> None:
+    vm = vademecum.open(tmp_path, config={"embedder": "off", "memory.memory_char_limit": 90})
+    vm.memory.add("memory", "Lunch is at noon on weekdays.")
+    vm.memory.add("memory", "The office in Ghent has a view over the river.")
+    done = promote(vm, find(vm, told(vm, "Deploys happen on Tuesdays after the standup.").id), to="memory")
+    assert 'Shorten the longest entries: "The office in Ghent' in vm.review.show(done.proposal).reason
 
 
 def test_what_waits_is_not_proposed_a_second_time(vm: Vademecum) -> None:

@@ -143,6 +143,53 @@ def test_trivia_questions_and_what_is_only_for_now_are_left(sentence: str) -> No
     assert found(*asked(sentence)) == []
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "No worries, take your time.",
+        "No rush, whenever you can.",
+        "No, it doesn't work.",
+        "No, this is still broken.",
+        "No, that is not what I meant.",
+        "Keine Sorge, lass dir Zeit.",
+        "Nein, das funktioniert nicht.",
+        "Pas de souci, prends ton temps.",
+        "Non, ça ne marche pas.",
+        "No te preocupes, tómate tu tiempo.",
+        "No, eso no funciona.",
+        "Geen probleem, neem je tijd.",
+        "Nee, dat werkt niet.",
+        "Не волнуйся, не спеши.",
+        "Нет, это не работает.",
+        "没关系，慢慢来。",
+        "不，这不行。",
+        "No, usiamo pnpm, non npm.",
+        "Não, usamos pnpm, não npm.",
+    ],
+)
+def test_what_takes_a_worry_away_or_only_points_or_is_in_another_language_is_no_fact(sentence: str) -> None:
+    assert found(*asked(sentence)) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("That's wrong, the coverage threshold is 85 percent.", "the coverage threshold is 85 percent."),
+        ("No worries, we use pnpm, not npm.", "we use pnpm, not npm."),
+        ("No, backups run at 03:00.", "backups run at 03:00."),
+        ("no we use pnpm", "we use pnpm"),
+    ],
+)
+def test_what_opens_a_correction_is_taken_off_at_the_end_of_a_word(sentence: str, text: str) -> None:
+    (one,) = found(*asked(sentence))
+    assert (one.text, one.basis) == (text, "corrected")
+
+
+@pytest.mark.parametrize("sentence", ["No tests run in CI.", "No usamos npm."])
+def test_a_no_that_denies_the_next_word_stays(sentence: str) -> None:
+    assert without_denial(sentence) == sentence
+
+
 def test_what_a_context_file_says_is_left_but_a_correction_counts() -> None:
     known = ("We use pnpm, not npm.\nI prefer short answers without filler.",)
     assert found(*asked("I prefer short answers without filler."), known=known) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import vademecum
-from vademecum.agent.embedding import embed_due
+from vademecum.agent.embedding import embed_due, embed_now
 from vademecum.agent.vademecum import Vademecum
 from vademecum.bank.types import Evidence, Fact, Recall
 from vademecum.errors import UsageError
@@ -86,6 +86,81 @@ def test_questions_about_something_else_are_not_answered(known: Vademecum, vecto
     answered = [one for one in DATA["unrelated"] if known.bank.recall(one, what="facts", vectors=vectors).results]
     assert len(DATA["unrelated"]) == 40
     assert len(answered) <= 3, answered
+
+
+ABSTAIN: dict[str, Any] = json.loads((DATA_FOLDER / "recall" / "abstain.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def talked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vademecum]:
+    """The same facts, and a few private turns in a home that is hardly used."""
+    with vademecum.open(tmp_path_factory.mktemp("talked"), config={"memory.provider": "bank"}) as opened:
+        for kind, text in DATA["facts"].values():
+            learn(opened, text, kind=kind)
+        with opened.session() as s:
+            for asked, answered in ABSTAIN["said"]:
+                s.user(asked)
+                s.assistant(answered)
+        opened.embedders.claim()
+        embed_now(opened)
+        yield opened
+
+
+@pytest.mark.parametrize("unasked", [False, True])
+@pytest.mark.parametrize("vectors", [False, True])
+def test_small_talk_recalls_nothing(talked: Vademecum, vectors: bool, unasked: bool) -> None:
+    assert len(ABSTAIN["smalltalk"]) == 20
+    recall = talked.bank.recall
+    assert [one for one in ABSTAIN["smalltalk"] if recall(one, vectors=vectors, unasked=unasked).results] == []
+
+
+@pytest.mark.parametrize(("vectors", "unasked", "most"), [(0, 0, 8), (0, 1, 2), (1, 0, 11), (1, 1, 2)])
+def test_questions_that_nothing_was_set_with_are_hardly_answered(
+    talked: Vademecum, vectors: int, unasked: int, most: int
+) -> None:
+    assert len(ABSTAIN["unrelated"]) == 40
+    recall = talked.bank.recall
+    found = {
+        one: [(hit.text, hit.score) for hit in recall(one, vectors=bool(vectors), unasked=bool(unasked)).results]
+        for one in ABSTAIN["unrelated"]
+    }
+    answered = {one: hits for one, hits in found.items() if hits}
+    assert len(answered) <= most, answered
+    assert all(score < 0.6 for hits in answered.values() for _, score in hits[1:]), answered
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_what_was_said_is_recalled_unasked_where_it_fits_and_without_the_rest(talked: Vademecum, vectors: bool) -> None:
+    for question, word in (("how much was the Hetzner invoice?", "Hetzner"), ("when does Lena start school?", "Lena")):
+        hits = talked.bank.recall(question, vectors=vectors, unasked=True).results
+        assert any(word in hit.text for hit in hits), question
+        assert not any(hit.text in ("Noted.", "OK", "Congratulations!") for hit in hits)
+
+
+@pytest.mark.parametrize(("vectors", "least"), [(False, 33), (True, 33)])
+def test_what_fits_is_recalled_unasked_too(known: Vademecum, vectors: bool, least: int) -> None:
+    right = 0
+    for question, name in DATA["questions"]:
+        found = known.bank.recall(question, what="facts", vectors=vectors, unasked=True).results
+        right += DATA["facts"][name][1] in [hit.text for hit in found]
+    assert right >= least
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("what version of python do we use", "The backend is written in Python 3.11.", "We use npm for the frontend."),
+        ("who is on call?", "Bob is on call this quarter.", "My manager is called Piet."),
+        ("db port?", "The production database listens on port 5432.", "Redis runs on port 6379."),
+        ("my boss's name?", "My manager is called Piet.", "Branch names start with the ticket number."),
+        ("how long should answers be?", "I prefer short answers.", "The log level in production is INFO."),
+    ],
+)
+def test_words_find_what_is_said_in_other_forms(vm: Vademecum, question: str, answer: str, other: str) -> None:
+    learn(vm, answer)
+    learn(vm, other)
+    learn(vm, "Ana leads the security audit.")
+    assert texts(vm.bank.recall(question))[:1] == [answer]
 
 
 def test_an_answer_without_hits_says_how_the_question_was_read(known: Vademecum) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vademecum.bank.recall.periods import dated, period
 from vademecum.bank.recall.timewords import when
 
 NOW = round(datetime(2026, 11, 29, 12, tzinfo=UTC).timestamp() * 1000)  # a Sunday
@@ -107,3 +108,61 @@ def test_any_text_gets_an_answer(text: str) -> None:
     assert found or found.text == text
     if found.since is not None and found.until is not None and "," not in found.words:
         assert found.since < found.until
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("2026-03-31", "2026-03-31", "2026-04-01"),
+        ("2026-03", "2026-03-01", "2026-04-01"),
+        ("2024", "2024-01-01", "2025-01-01"),
+        ("March", "2026-03-01", "2026-04-01"),
+        ("last March", "2026-03-01", "2026-04-01"),
+        ("en mars 2026", "2026-03-01", "2026-04-01"),
+        ("letzten März", "2026-03-01", "2026-04-01"),
+        ("tomorrow", "2026-11-30", "2026-12-01"),
+        ("next year", "2027-01-01", "2028-01-01"),
+        ("morgen", "2026-11-30", "2026-12-01"),
+        ("nächstes Jahr", "2027-01-01", "2028-01-01"),
+        ("demain", "2026-11-30", "2026-12-01"),
+        ("la semaine prochaine", "2026-11-30", "2026-12-07"),
+        ("pasado mañana", "2026-12-01", "2026-12-02"),
+        ("volgende maand", "2026-12-01", "2027-01-01"),
+        ("на следующей неделе", "2026-11-30", "2026-12-07"),
+        ("明年", "2027-01-01", "2028-01-01"),
+        ("in two weeks", "2026-12-07", "2026-12-14"),
+    ],
+)
+def test_a_time_that_is_asked_for_is_the_whole_of_what_it_names(text: str, since: str, until: str) -> None:
+    found = period(text, NOW, zone=UTC)
+    assert found is not None
+    assert [datetime.fromtimestamp(ms / 1000, tz=UTC).isoformat() for ms in found] == [
+        f"{day}T00:00:00+00:00" for day in (since, until)
+    ]
+
+
+@pytest.mark.parametrize("text", ["now", "jetzt", "maintenant", "ahora", "nu", "сейчас", "现在"])
+def test_now_is_one_moment(text: str) -> None:
+    assert period(text, NOW, zone=UTC) == (NOW, NOW)
+
+
+def test_a_date_with_a_time_is_one_moment_and_a_date_is_a_day_of_the_zone() -> None:
+    east = timezone(timedelta(hours=9))
+    at = round(datetime(2026, 3, 31, 3, tzinfo=UTC).timestamp() * 1000)
+    assert period("2026-03-31T12:00", NOW, zone=east) == (at, at)
+    assert period("2026-03-31T03:00Z", NOW, zone=east) == (at, at)
+    assert dated("2026-03-31", zone=east) == (at - 12 * 3_600_000, at + 12 * 3_600_000)
+
+
+def test_since_a_month_is_up_to_now_and_what_is_no_time_is_none() -> None:
+    found = period("since March", NOW, zone=UTC)
+    assert found is not None
+    assert found[1] == NOW + 1
+    assert period("before 2024", NOW, zone=UTC) == (-62_135_596_800_000, 1_704_067_200_000)
+    assert period("the day it rained", NOW) is None
+    assert period("", NOW) is None
+
+
+@pytest.mark.parametrize("text", ["what do we do tomorrow", "what is running now", "plans for next year", "May I ask?"])
+def test_a_question_about_what_is_to_come_is_looked_for_at_all_times(text: str) -> None:
+    assert not when(text, NOW, zone=UTC)

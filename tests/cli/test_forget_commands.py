@@ -10,7 +10,10 @@ import pytest
 import vademecum
 from cli.command_line import COMMAND, PLAIN_ENV, Cli
 from cli.terminal import Terminal
+from vademecum.agent.quarantine import keepers
+from vademecum.gate.selector import Copy
 from vademecum.model import Origin
+from vademecum.surfaces.cli.forget import counted
 
 CANARY = "zyzzyvacanary"
 
@@ -26,6 +29,18 @@ def used(cli: Cli) -> Cli:
         vm.notes.write("Host", f"The {CANARY}", "reference", "Ask.", origin=made, session=session.id)
         vm.memory.add("memory", "Ana is on call.", origin=Origin.user())
     return cli
+
+
+@pytest.fixture
+def learnt(cli: Cli) -> tuple[Cli, str]:
+    """A home with a fact and a daily note that a page brought in, and the session in which it did."""
+    with vademecum.open(cli.home, config={"memory.write_approval": "off", "memory.daily_notes": True}) as vm:
+        session = vm.session(key="work")
+        session.observe(f"The {CANARY} host.", Origin.tool("web_fetch", "https://bad.example/a"))
+        made = session.context.carried(Origin.assistant())
+        vm.bank.retain(f"The {CANARY} host runs Debian.", origin=made, session=session.id)
+        vm.daily.append(f"Looked at the {CANARY} host.", origin=made, session=session.id)
+        return cli, session.id
 
 
 def on_terminal(cli: Cli, *args: str) -> Terminal:
@@ -111,3 +126,30 @@ def test_one_thing_is_forgotten_at_a_time(used: Cli) -> None:
     assert used("forget").code == 2
     assert used("forget", "url:x", "--entry", "y", "--dry-run").code == 2
     assert used("forget", "--entry", "Ana is", "--dry-run", "--json").json["removed"][0]["text"] == "Ana is on call."
+
+
+@pytest.mark.parametrize("by", ["url", "session"])
+def test_a_fact_and_a_daily_note_are_counted_in_what_is_put_aside(learnt: tuple[Cli, str], by: str) -> None:
+    cli, session = learnt
+    selector = "url:bad.example" if by == "url" else f"session:{session}"
+    with on_terminal(cli, "quarantine", selector) as terminal:
+        terminal.expect("is in quarantine: 1 daily entry, 1 fact, 1 message")
+        assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize("by", ["url", "session"])
+def test_a_fact_and_a_daily_note_are_counted_in_the_receipt(learnt: tuple[Cli, str], by: str) -> None:
+    cli, session = learnt
+    selector = "url:bad.example" if by == "url" else f"session:{session}"
+    with on_terminal(cli, "forget", selector, "--yes") as terminal:
+        terminal.expect("Erased for good: 1 daily entry, 1 fact, 1 message")
+        assert terminal.wait() == 0
+    assert [p for p in cli.home.rglob("*") if p.is_file() and CANARY.encode() in p.read_bytes()] == []
+
+
+def test_every_place_that_keeps_texts_has_a_word_and_an_unknown_one_is_printed_by_its_name(cli: Cli) -> None:
+    with vademecum.open(cli.home) as vm:
+        names = [keeper.name for keeper in keepers(vm)]
+    copies = [Copy(name, "x", "t", "user") for name in (*names, "proposals", "shelf")]
+    said = "1 entry, 1 note, 1 skill, 1 daily entry, 1 fact, 1 message, 1 proposal, 1 shelf"
+    assert counted(copies) == said

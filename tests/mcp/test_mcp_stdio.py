@@ -236,6 +236,26 @@ def test_lines_that_are_no_protocol_do_not_end_the_server(folder: Path) -> None:
     assert server.end()[0] == 0
 
 
+def test_half_a_character_in_a_request_is_answered_like_any_other(folder: Path) -> None:
+    (folder / "config.yaml").write_text("memory:\n  provider: bank\n", encoding="utf-8")
+    server = Raw(folder)
+    server.initialize()
+    kept = server.ask(2, "tools/call", {"name": "retain", "arguments": {"text": "lone \ud800 surrogate"}})
+    assert isinstance(json.loads(kept["result"]["content"][0]["text"])["success"], bool)
+    found = server.ask(3, "tools/call", {"name": "recall", "arguments": {"query": "\u0000\ud800 AND ("}})
+    assert json.loads(found["result"]["content"][0]["text"])["success"] is True
+    refused = server.ask(4, "tools/call", {"name": "memory", "arguments": add("half \udfff")})
+    assert refused["result"]["isError"] is True
+    unknown = server.ask(5, "tools/call", {"name": "memory", "arguments": {"\ud800": "half \udfff"}})
+    assert unknown["result"]["isError"] is True
+    assert server.ask(6, "tools/call", {"name": "recall\ud800", "arguments": {}})["error"]["code"] == -32600
+    assert server.ask(7, "resources/read", {"uri": "vademecum://\ud800"})["error"]["code"] == -32600
+    server.send(b'{"jsonrpc":"2.0","id":"\\ud800","method":"tools/list"}')
+    assert json.loads(server.stdout.readline())["id"] is None
+    assert "result" in server.ask(8, "tools/list", {})
+    assert server.end() == (0, b"", b"")
+
+
 def test_the_process_ends_when_its_input_ends_even_before_a_first_message(folder: Path) -> None:
     server = Raw(folder)
     assert server.end() == (0, b"", b"")

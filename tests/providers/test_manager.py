@@ -283,3 +283,27 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def test_closing_waits_for_recall_that_is_late_before_it_takes_anything_from_under_it(make: Make) -> None:
+    order: list[str] = []
+    release = threading.Event()
+
+    class Late(Fake):
+        vendor = Vendor()
+
+        def prefetch(self, query: str) -> Any:
+            release.wait(10)
+            order.append("recalled")
+            return ()
+
+        def close(self) -> None:
+            order.append("closed")
+
+    manager = make(Late, recall_seconds=0.05)
+    assert ask(manager) == ""
+    timer = threading.Timer(0.2, release.set)
+    timer.start()
+    manager.close(seconds=5)
+    timer.join()
+    assert order == ["recalled", "closed"]

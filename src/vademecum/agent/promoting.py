@@ -24,6 +24,7 @@ from vademecum.bank.care.promote import (
     of_fact,
     readable,
     reason_of,
+    shared,
     undecided,
 )
 from vademecum.bank.types import Evidence
@@ -47,6 +48,7 @@ DAILY_DAYS = 30
 """For so long a daily note is looked at for what lasts."""
 _DAY_MS = 24 * 60 * 60 * 1000
 _MERGE = 3
+_ALIKE = 0.25  # of the telling words of the shorter text
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +201,16 @@ def room_for(vm: Vademecum, store: StoreName, text: str) -> str:
     after = view.used + len(text) + (len(DELIMITER) if view.entries else 0)
     if after <= view.limit:
         return ""
-    words = {word for word in text.casefold().split() if len(word) > 3}
-    closest = sorted(
-        view.entries, key=lambda entry: (-len(words & set(entry.text.casefold().split())), -len(entry.text))
+    alike = sorted(
+        ((overlap, entry.text) for entry in view.entries if (overlap := shared(text, entry.text)) >= _ALIKE),
+        reverse=True,
     )
-    named = ", ".join(f'"{preview(entry.text)}"' for entry in closest[:_MERGE])
+    longest = sorted((entry.text for entry in view.entries), key=len, reverse=True)
+    named = ", ".join(f'"{preview(one)}"' for one in ([one for _, one in alike] or longest)[:_MERGE])
+    way = f"Merge it with what says about the same: {named}" if alike else f"Shorten the longest entries: {named}"
     return (
         f"{store!r} has no room: {view.used:,} of {view.limit:,} characters, {after - view.limit:,} too many with this "
-        f"entry. Merge or shorten first, for example {named}"
+        f"entry. {way}"
     )
 
 

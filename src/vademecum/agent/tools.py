@@ -340,7 +340,7 @@ def _summariser(vm: Vademecum) -> Callable[[str, Sequence[SessionHit]], str] | N
 def _recall(caller: Caller, args: dict[str, Any]) -> Answer:
     from vademecum.bank.tool import recall_answer, recall_arguments
 
-    found = caller.vm.bank.recall(**recall_arguments(args), here=caller.session)
+    found = caller.vm.bank.recall(**recall_arguments(args, caller.vm.clock()), here=caller.session)
     caller.context.hear(*(hit.origin for hit in found.results))
     outside = [hit.id for hit in found.results if caller.context.is_outside(hit.origin)]
     answer = recall_answer(found, outside)
@@ -357,7 +357,8 @@ def _retain(caller: Caller, args: dict[str, Any]) -> Answer:
     origin, bank = first.joined(*rest), caller.vm.bank
     given: dict[str, Any] = {"origin": origin, "evidence": _evidence(caller, text, origin), "session": caller.session}
     given |= {"kind": kind, "detail": detail, "unattended": caller.unattended}
-    since = time_of(args, "valid_from")
+    begin = time_of(args, "valid_from", caller.vm.clock())
+    since = None if begin is None else begin[0]
     if replaces:
         return retain_answer(bank.correct(replaces, text, at=since, **given))
     return retain_answer(bank.retain(text, valid_from=since, **given))

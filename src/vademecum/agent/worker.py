@@ -58,6 +58,9 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
 
                 ran += deliver_all(vm, stop.is_set)
         except Exception:  # the boundary of background work: its faults must not be its host's
+            if stop.is_set():  # the host has waited for it long enough, and has closed the database under it
+                log.info("background work was cut off by the end of the process", exc_info=True)
+                return
             log.exception("background work was interrupted; it goes on in %g s", AFTER_FAULT_SECONDS)
             stop.wait(AFTER_FAULT_SECONDS)
             continue

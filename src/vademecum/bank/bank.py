@@ -25,7 +25,7 @@ from vademecum.store.facts import FactRow, Only
 
 if TYPE_CHECKING:
     from vademecum.bank.care.reflect import Reflection
-    from vademecum.bank.facts.exchange import Exported, Imported
+    from vademecum.bank.facts.transfer import Exported, Imported
     from vademecum.bank.recall.recall import What
     from vademecum.bank.typed import Ask
     from vademecum.bank.types import Recall
@@ -245,13 +245,14 @@ class Bank:
         *,
         kinds: Sequence[str] | None = None,
         scopes: Sequence[str] | None = None,
-        as_of: int | None = None,
+        as_of: int | tuple[int, int] | None = None,
         include_closed: bool = False,
         limit: int = 100,
     ) -> tuple[Fact, ...]:
         """The facts that the actor may see, learnt last first; a negative `limit` means all.
 
-        `as_of` (UTC ms): what held then; else what has not ended, or all with `include_closed`. Raises UsageError.
+        `as_of` (UTC ms; two: at any time from the first on and before the second): what held then; else what has not
+        ended, or all with `include_closed`. Raises UsageError.
         """
         only = Only(self.clock(), _kinds(kinds), as_of, include_closed)
         owners = self.scopes.readable(scopes)
@@ -291,13 +292,14 @@ class Bank:
         kinds: Sequence[str] | None = None,
         scopes: Sequence[str] | None = None,
         min_trust: Trust | None = None,
-        as_of: int | None = None,
+        as_of: int | tuple[int, int] | None = None,
         since: int | None = None,
         until: int | None = None,
         what: What = "all",
         vectors: bool | None = None,
         timewords: bool = True,
         here: str | None = None,
+        unasked: bool = False,
     ) -> Recall:
         """Find facts, and turns that were said; see `bank.recall.recall`. `budget` in tokens, times in UTC ms.
 
@@ -319,6 +321,7 @@ class Bank:
             vectors=vectors,
             timewords=timewords,
             here=here,
+            unasked=unasked,
         )
         return recall(self, question)
 
@@ -350,14 +353,14 @@ class Bank:
         return tuple(copies)
 
     def export(self, folder: Path) -> Exported:
-        """Write every fact that the actor may see into Markdown files of `folder`; see `bank.facts.exchange`."""
-        from vademecum.bank.facts.exchange import export
+        """Write every fact that the actor may see into Markdown files of `folder`; see `bank.facts.transfer`."""
+        from vademecum.bank.facts.transfer import export
 
         return export(self, folder)
 
     def import_(self, folder: Path, *, by: Origin, dry_run: bool = False) -> Imported:
-        """Read such files back: new facts are retained, edited ones edited; see `bank.facts.exchange`."""
-        from vademecum.bank.facts.exchange import import_
+        """Read such files back: new facts are retained, edited ones edited; see `bank.facts.transfer`."""
+        from vademecum.bank.facts.transfer import import_
 
         return import_(self, folder, by=by, dry_run=dry_run)
 

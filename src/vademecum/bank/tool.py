@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.bank.types import KINDS, Kind
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import day_of, iso, last_day
 from vademecum.errors import UsageError
 from vademecum.model import ToolSpec
 
 if TYPE_CHECKING:
+    from vademecum.bank.recall.periods import Period
     from vademecum.bank.types import Recall, RecallHit, Retained
 
 BUDGET = 1_200
@@ -33,8 +34,8 @@ RECALL_TOOL = ToolSpec(
         "properties": {
             "query": {"type": "string"},
             "kinds": {"type": "array", "items": {"type": "string", "enum": [*KINDS, "turn"]}},
-            "as_of": {"type": "string", "description": "ISO date: what held then."},
-            "since": {"type": "string", "description": "ISO date: learnt from then on."},
+            "as_of": {"type": "string", "description": "Date, or words: what held then."},
+            "since": {"type": "string", "description": "Date, or words: learnt from then on."},
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
         },
         "required": ["query"],
@@ -55,7 +56,7 @@ RETAIN_TOOL = ToolSpec(
             "text": {"type": "string"},
             "kind": {"type": "string", "enum": list(KINDS)},
             "fix": {"type": "string", "description": "Of a failure: what helped."},
-            "valid_from": {"type": "string", "description": "ISO date, when it did not begin now."},
+            "valid_from": {"type": "string", "description": "Date, when it did not begin now."},
             "replaces": {"type": "string"},
         },
         "required": ["text"],
@@ -65,7 +66,7 @@ RETAIN_TOOL = ToolSpec(
 Answer = dict[str, object]
 
 
-def recall_arguments(args: Mapping[str, object]) -> dict[str, Any]:
+def recall_arguments(args: Mapping[str, object], now: int) -> dict[str, Any]:
     """What a model asked for, as the arguments of `Bank.recall`. Raises UsageError for what cannot be meant."""
     query = args.get("query")
     if not isinstance(query, str):
@@ -75,7 +76,11 @@ def recall_arguments(args: Mapping[str, object]) -> dict[str, Any]:
     if kinds:
         wanted["what"] = "turns" if kinds == ["turn"] else "all" if "turn" in kinds else "facts"
         wanted["kinds"] = [kind for kind in kinds if kind != "turn"] or None
-    return wanted | {name: at for name in ("as_of", "since") if (at := time_of(args, name)) is not None}
+    if (then := time_of(args, "as_of", now)) is not None:
+        wanted["as_of"] = then
+    if (since := time_of(args, "since", now)) is not None:
+        wanted["since"] = since[0]
+    return wanted
 
 
 def _kinds(given: object) -> list[str]:
@@ -91,17 +96,12 @@ def _limit(given: object) -> int:
     return max(1, min(MOST, given)) if isinstance(given, int) and not isinstance(given, bool) else USUAL
 
 
-def time_of(args: Mapping[str, object], name: str) -> int | None:
-    """The ISO date or time under `name`, in UTC ms; None when there is none. Raises UsageError."""
+def time_of(args: Mapping[str, object], name: str, now: int) -> Period | None:
+    """The whole of the time under `name`, a date or words; None when there is none. Raises UsageError."""
+    from vademecum.bank.recall.periods import time_given
+
     given = args.get(name)
-    if given is None or given == "":
-        return None
-    try:
-        return parse_iso(str(given))
-    except (ValueError, OverflowError) as error:
-        raise UsageError(
-            f"`{name}` is not a date or time: {str(given)[:60]!r}; nothing was done.", 'Write it as "2026-11-29".'
-        ) from error
+    return None if given is None else time_given(str(given), f"`{name}`", now)
 
 
 def recall_answer(found: Recall, outside: list[str]) -> Answer:
@@ -117,9 +117,9 @@ def recall_answer(found: Recall, outside: list[str]) -> Answer:
 def _hit(hit: RecallHit) -> Answer:
     shown: Answer = {"id": hit.id, "kind": hit.kind, "text": hit.text, "time": iso(hit.time)[:10]}
     if hit.valid_from is not None:
-        shown["valid_from"] = iso(hit.valid_from)[:10]
+        shown["valid_from"] = day_of(hit.valid_from)
     if hit.valid_to is not None:
-        shown["valid_to"] = iso(hit.valid_to)[:10]
+        shown["valid_to"] = last_day(hit.valid_to)
     source = next((one for one in hit.evidence if one.message is not None), None)
     if source is not None:
         shown |= {"session_id": source.session, "message_id": source.message}

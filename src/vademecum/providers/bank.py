@@ -76,7 +76,7 @@ class BankProvider(Provider):
         bank = self._own
         with _ours():
             here = _said_in(bank, query)
-            found = bank.recall(query, limit=HITS, min_trust="user", here=here)
+            found = bank.recall(query, limit=HITS, min_trust="user", here=here, unasked=True)
         hits = [hit for hit in found.results if not _was_learnt_here(hit, here, bank.clock())]
         with self._lock:
             self._recalled += [hit.id for hit in hits if hit.kind != "turn"]

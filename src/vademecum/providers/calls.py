@@ -75,7 +75,7 @@ class Calls:
     def __init__(self, name: str, after: Callable[[ProviderError | None], None], *, threads: int = THREADS) -> None:
         self._name, self._after, self._most = name, after, threads
         self._waiting: queue.SimpleQueue[Call[Any] | None] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._threads = self._free = 0
         self._closed = False
 
@@ -104,6 +104,11 @@ class Calls:
             self._waiting.put(call)
         return call
 
+    def settle(self, seconds: float) -> bool:
+        """Wait until no call runs, at most so long; False when one still does."""
+        with self._lock:
+            return self._lock.wait_for(lambda: not self.busy, seconds)
+
     def close(self) -> None:
         """No call begins any more; threads that are free end, those that hang are left behind."""
         with self._lock:
@@ -129,6 +134,7 @@ class Calls:
             finally:
                 with self._lock:
                     self._free += 1
+                    self._lock.notify_all()
 
 
 def guarded(run: Callable[[], T]) -> T:

@@ -482,6 +482,7 @@ class Manager:
                 pass
         except VademecumError as error:
             log.warning("the outbox of %s was not emptied: %s", self.name, error)
+        self._calls.settle(min(CLOSE_SECONDS, max(0.0, deadline - time.monotonic())))  # late recall reads the database
         opened = self._open
         if opened is not None:
             try:

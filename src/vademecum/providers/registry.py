@@ -42,6 +42,11 @@ def provider_class(name: str) -> type[Provider]:
     return _loaded(found[0])
 
 
+def misnamed(name: str) -> ConfigError | None:
+    """What is wrong with the name of the memory in use; None when there is such a provider, or none is in use."""
+    return None if not name or name in BUILT_IN or name in names() else _unknown(name)
+
+
 def package_of(name: str) -> str:
     """The package that brings the provider `name`; empty when that is not known."""
     if name in BUILT_IN:

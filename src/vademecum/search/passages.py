@@ -99,16 +99,21 @@ class Passages:
                 pair.append(self._strength(before) if len(before) > 1 else words[-1])
         return {"words": words, "window": window, "pair": pair}
 
-    def shares(self) -> tuple[float, float]:
-        """The most of the question's words that stand in one turn and around it: by their weight, and by number."""
-        by_weight = by_number = 0.0
+    def shares(self) -> list[tuple[float, float, float]]:
+        """Of each turn, the share of the question's words that stand in it and around it, by their weight and by their
+        number; and by weight in the turn alone."""
+        found = list[tuple[float, float, float]]()
         for one in self.spoken:
             there = set(self._date(one))
+            alone = there | self._counts(one).keys()
             for n, _ in self.windows[one.id]:
                 there.update(self._counts(self._all[n]))
-            by_weight = max(by_weight, sum(self._weights[term] for term in there) / self._total)
-            by_number = max(by_number, len(there) / len(self._weights) if there else 0.0)
-        return by_weight, by_number
+            by_number = len(there) / len(self._weights) if there else 0.0
+            found.append((self._weighed(there), by_number, self._weighed(alone)))
+        return found
+
+    def _weighed(self, terms: set[int]) -> float:
+        return sum(self._weights[term] for term in terms) / self._total
 
     def besides(self, question: Asked) -> dict[str, list[float]]:
         """What makes a turn a likely answer whatever its words."""

@@ -54,6 +54,11 @@ _LANGUAGES = {
 _WORDS = {language: frozenset(words.split()) for language, words in _LANGUAGES.items()}
 
 
+def words_of(language: str) -> frozenset[str]:
+    """The stop words of one language."""
+    return _WORDS[language]
+
+
 def stop_words(words: Sequence[str]) -> frozenset[str]:
     """Those of `words` (lower case) that carry nothing; empty when nothing else would remain."""
     given = frozenset(words)

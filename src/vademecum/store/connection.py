@@ -25,6 +25,9 @@ BUSY_MS = 10_000
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
 
+_NO_ROOM = (apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_FULL)
+"""What SQLite says when the disk has no room for the small file that lets processes share a database."""
+
 _BUSY = (apsw.BusyError, apsw.LockedError)
 
 
@@ -43,12 +46,16 @@ class Database:
             self._local, self._pid = threading.local(), os.getpid()
         found: apsw.Connection | None = getattr(self._local, "connection", None)
         if found is None:
-            found = self._connect()
+            try:
+                found = self._connect()
+            except (apsw.IOError, apsw.FullError) as error:
+                with translated(self.path):
+                    return _read_only(self.path, error)
             self._local.connection = found
         return found
 
     def _connect(self) -> apsw.Connection:
-        with self._opening, translated(self.path):
+        with self._opening, translated(self.path, but=(apsw.IOError, apsw.FullError)):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if not self.path.exists():  # the history is private: nobody else on the machine may read it
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -129,11 +136,26 @@ class Database:
         self._local = threading.local()
 
 
+def _read_only(path: Path, error: apsw.Error) -> apsw.Connection:
+    """The database for one statement that reads, on a disk without room; what writes is refused by SQLite.
+
+    Nothing is locked, so it serves only while nobody writes, which nobody can; the next statement tries anew. Raises
+    `error` when that was something else, or when changes still lie in the log beside the file.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if getattr(error, "extendedresult", 0) not in _NO_ROOM or (log.exists() and log.stat().st_size):
+        raise error
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+
+
 @contextlib.contextmanager
-def translated(path: Path) -> Generator[None]:
-    """SQLite's errors as ours: busy is a LockedError, all others a StorageError that names the file."""
+def translated(path: Path, *, but: tuple[type[Exception], ...] = ()) -> Generator[None]:
+    """SQLite's errors as ours: busy is a LockedError, all others a StorageError that names the file; `but` pass."""
     try:
         yield
+    except but:
+        raise
     except _BUSY as error:
         raise LockedError(
             f"{path} is busy: another process has been writing for {BUSY_MS / 1000:g} s. Nothing was written.",

@@ -80,11 +80,15 @@ _INSERT_EVIDENCE = (
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Which facts are looked at besides the owner's; `as_of` in UTC ms, None: what has not ended by `now`."""
+    """Which facts are looked at besides the owner's; `as_of` in UTC ms, None: what has not ended by `now`.
+
+    `as_of` is a moment, or two: from the first on and before the second (the same twice is a moment too); a fact counts
+    that held at any time in it.
+    """
 
     now: int
     kinds: tuple[str, ...] = ()
-    as_of: int | None = None
+    as_of: int | tuple[int, int] | None = None
     closed: bool = False
     outside: bool = True
 
@@ -92,10 +96,11 @@ class Only:
         """The condition over `f`, and its values."""
         parts, values = [SHOWN], dict[str, Value]()
         if self.as_of is not None:
+            first, after = self.as_of if isinstance(self.as_of, tuple) else (self.as_of, self.as_of)
             parts.append(
-                "(f.valid_from IS NULL OR f.valid_from <= :as_of) AND (f.valid_to IS NULL OR f.valid_to > :as_of)"
+                "(f.valid_from IS NULL OR f.valid_from <= :as_of_last) AND (f.valid_to IS NULL OR f.valid_to > :as_of)"
             )
-            values["as_of"] = self.as_of
+            values |= {"as_of": first, "as_of_last": max(first, after - 1)}
         elif not self.closed:
             parts.append("(f.valid_to IS NULL OR f.valid_to > :now)")
             values["now"] = self.now

@@ -18,7 +18,7 @@ import msgspec
 from vademecum.bank.compare import relation as compare
 from vademecum.bank.typed import Ask, ask_typed
 from vademecum.bank.types import Fact, Retained
-from vademecum.clock import iso
+from vademecum.clock import iso, last_day
 from vademecum.errors import ModelError, RefusedError, VademecumError
 from vademecum.gate.trust import CLASSES
 from vademecum.model import Origin, ToolSpec
@@ -189,7 +189,7 @@ class _Mine:
         now = self._only.now
         numbers = consolidations.ended(self.bank.db, (self._owner,), now - LATELY_MS, now)
         rows = self.bank.rows(numbers, Only(now, closed=True), ["agent"])
-        return [Step("ended", (one.id,), f"on {iso(one.valid_to or 0)[:10]}") for one in rows]
+        return [Step("ended", (one.id,), f"on {last_day(one.valid_to or 0)}") for one in rows]
 
     def contradictions(self, gone: set[str]) -> list[tuple[Fact, Fact]]:
         """The newest MOST_NAMED pairs that may exclude each other, in each the older first; without those that are

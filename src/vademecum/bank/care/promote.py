@@ -169,6 +169,12 @@ def near(a: str, b: str) -> bool:
     return len(one & two) >= _SHARED * min(len(one), len(two)) and compare.near(a, b)
 
 
+def shared(a: str, b: str) -> float:
+    """The share of the telling words of the shorter text that both have, 0 to 1; their order does not count."""
+    one, two = (_words(text) - stop_words([*_words(text), "-"]) for text in (a, b))
+    return len(one & two) / min(len(one), len(two)) if one and two else 0.0
+
+
 @functools.lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
     plain = normal(text)

@@ -14,6 +14,7 @@ from typing import cast
 
 LANGUAGES = ("en", "de", "fr", "es", "nl", "ru", "zh")
 _LATIN = ("en", "de", "fr", "es", "nl")
+_SMALL = ("ignore", "not", "soft", "governs", "time", "limits")
 _FILE = Path(__file__).parent / "words.toml"
 _SHORTEST = 3
 """Letters of a word that remain when its ending is taken off."""
@@ -38,6 +39,7 @@ class Lexicon:
     articles: frozenset[str]
     places: frozenset[str]
     may: frozenset[str]
+    limits: frozenset[str]
     modes: dict[str, frozenset[str]]
     """By word, whether it says that something `may` be, `must` be, is meant (`intends`), or `done`."""
     present: frozenset[str]
@@ -139,6 +141,7 @@ def lexicon(language: str) -> Lexicon:
         articles=frozenset(one.get("articles", ())),
         places=frozenset(one["places"]),
         may=frozenset(one["may"]),
+        limits=frozenset(one["limits"]),
         modes=_modes(one),
         present=frozenset(one.get("present", ())),
         endings=tuple(sorted(one["endings"], key=len, reverse=True)),
@@ -266,6 +269,6 @@ def _marks() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for language in _LATIN:
         lists = _lists()[language]
-        for word in {word for name in ("ignore", "not", "soft", "governs", "time") for word in _words(lists[name])}:
+        for word in {word for name in _SMALL for word in _words(lists[name])}:
             found[word] = (*found.get(word, ()), language)
     return found

@@ -198,7 +198,9 @@ def _words(text: str, lexis: Lexicon) -> list[Piece]:
         end = one.end()
         kind = str(one.lastgroup)
         piece = one.group()
-        if kind == "word":
+        if kind == "word" and not between and piece.lower().rstrip(".") in lexis.ignore and _ends_in_number(found):
+            found[-1] = (found[-1][0] + piece.rstrip("."), "code", found[-1][2])  # `1a` of `eu-west-1a`: no article
+        elif kind == "word":
             for part in _parts(piece.rstrip("."), lexis):
                 found.append((part, "word", initial))
                 initial = False
@@ -209,6 +211,10 @@ def _words(text: str, lexis: Lexicon) -> list[Piece]:
         else:
             found.append((piece, "word" if kind == "sign" else kind, initial))
     return [(word.rstrip(".") if kind == "word" else word, kind, initial) for word, kind, initial in found]
+
+
+def _ends_in_number(found: list[Piece]) -> bool:
+    return bool(found) and found[-1][1] == "number"
 
 
 def _parts(piece: str, lexis: Lexicon) -> list[str]:

@@ -53,7 +53,7 @@ def differs(a: str, b: str) -> tuple[str, ...]:
     found = [_named(sides, i, j) for i, j in _matched_up(sides, *_left(sides))]
     if found:
         return tuple(dict.fromkeys(found))
-    return tuple(why for why in (_moded(sides), _turned(sides), _reordered(sides)) if why)
+    return tuple(why for why in (_moded(sides), _turned(sides), _limits_other(sides), _reordered(sides)) if why)
 
 
 def may_contradict(a: str, b: str) -> bool:
@@ -79,7 +79,7 @@ def relation(a: str, b: str) -> Literal["same", "near", "contradicts", ""]:
 
 def _alike(sides: Sides) -> bool:
     """Whether words that all have a counterpart say the same."""
-    return not _moded(sides) and not _turned(sides) and not _reordered(sides)
+    return not (_moded(sides) or _turned(sides) or _limits_other(sides) or _reordered(sides))
 
 
 def _may_exclude(sides: Sides, left: tuple[list[int], list[int]]) -> bool:
@@ -253,6 +253,22 @@ def _turned(sides: Sides) -> str:
 def _denies(side: Reading, i: int) -> int | None:
     following = [k for k in range(i + 1, len(side.tokens)) if side.tokens[k].kind != "not" and not side.tokens[k].soft]
     return following[0] if following else None
+
+
+def _limits_other(sides: Sides) -> str:
+    """Whether `only` is said of another word: `only admins can read`, `admins can only read`."""
+    to, limits = dict(sides.pairs), lexicon(sides.language).limits
+    for i, j in sides.pairs:
+        if sides.a.tokens[i].exact in limits and sides.b.tokens[j].exact in limits:
+            one, two = _limited_by(sides.a, i), _limited_by(sides.b, j)
+            if one is not None and two is not None and to.get(one) != two:
+                return f"limit: {sides.a.tokens[one].text} / {sides.b.tokens[two].text}"
+    return ""
+
+
+def _limited_by(side: Reading, i: int) -> int | None:
+    """The word that `only` is said of: the one behind it, the one before it at the end."""
+    return i + 1 if i + 1 < len(side.tokens) else i - 1 if i else None
 
 
 def _reordered(sides: Sides) -> str:

@@ -44,7 +44,7 @@ _TITLES: dict[Kind, str] = {
     "quirk": "Quirks",
 }
 _ABOUT = (
-    "Edit the text of an entry, or add one under `## new`, and read the file back with `vademecum import`.\n"
+    "Edit the text of an entry, or add one under `## new`, and read the file back with `vademecum fact import`.\n"
     "The fields between the fences are kept by the program."
 )
 _TIMES = ("learnt_at", "valid_from", "valid_to", "used_at")

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vademecum.errors import ModelError
 from vademecum.search.query import Query, Term, literal, read
-from vademecum.search.rank import Reader, Wanted, weight
+from vademecum.search.rank import Reader, Wanted, comparable, weight
+from vademecum.search.smalltalk import LIGHT, other_form
 from vademecum.search.typos import SHORTEST, SHORTEST_TWICE, nearest
 from vademecum.store.fact_index import FactIndex
 from vademecum.store.message_index import tokenizer
@@ -42,6 +44,16 @@ _CLOSE, _CLOSER, _STEEP = 0.27, 0.025, 0.05
 chance. One unrelated fact in forty has 0.35, the median is 0.15; a question and its answer have 0.3 to 0.8."""
 _FAR, _DOUBTED = 0.18, 0.75
 """Words in a fact whose meaning is as far as this from the question's count for less."""
+_LIGHT, _LIGHTER = 0.8, 0.3
+"""What a word that hardly tells anything weighs against another, where it stands in some fact and where in none."""
+_BENT = 0.9
+"""What a word counts that stands in a fact in another form only: "called" for "call"."""
+_TOLD, _HALF, _LIKELY, _MEANT = 0.6, 0.44, 0.5, 0.8
+"""What makes a hit sure: this share of what is asked for; about half of it, by more than names, and a meaning that is
+not far; or the meaning alone, where the question names nothing."""
+_UNSURE = 0.3  # what of its score above the floor is left to a fact that shares a word and lacks what else is asked for
+_NO_MORE = 0.95
+"""The most that a fact is worth which lacks a word of the question."""
 _WORTH = {"words": 0.90, "meaning": 0.85, "names": 0.35, "time": 0.15}
 """What a full strength of an arm is worth alone."""
 FLOOR = 0.40
@@ -56,6 +68,8 @@ class FoundFact:
     arms: dict[str, float] = field(default_factory=dict[str, float])
     words: tuple[str, ...] = ()
     score: float = 0.0
+    sure: bool = False
+    """Whether it fits well enough for what nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +84,11 @@ class _Plan:
     total: float
 
     @staticmethod
-    def of(terms: Sequence[tuple[Term, int]], missing: int, size: int) -> _Plan:
+    def of(terms: Sequence[tuple[Term, int]], missing: Sequence[Term], size: int) -> _Plan:
         """The plan for a bank of `size` facts; of a whole prompt it is enough that its most telling words are there."""
-        weights = tuple(weight(count, size) for _, count in terms)
-        asked = sorted([*weights, *([weight(1, size)] * missing)], reverse=True)
+        weights = tuple(weight(count, size) * (_LIGHT if _is_light(term) else 1.0) for term, count in terms)
+        lacking = [weight(1, size) * (_LIGHTER if _is_light(term) else 1.0) for term in missing]
+        asked = sorted([*weights, *lacking], reverse=True)
         return _Plan(tuple(terms), weights, sum(asked[:_TELLING]))
 
 
@@ -98,6 +113,7 @@ class FactFinder:
         self.query: Query = read("")
         self._near: VectorIndex | None = None
         self._asked: Floats | None = None
+        self._names: frozenset[str] = frozenset()
 
     def find(self, text: str, names: Sequence[str], embedder: Embedder | None) -> list[FoundFact]:
         """The facts that fit, best first; none below the floor. `names` are those in the question, in lower case."""
@@ -106,6 +122,7 @@ class FactFinder:
         numbers = dict.fromkeys(self._by_words(plan))
         cosines = self._by_meaning(text, embedder)
         named = self._by_names(names)
+        self._names = frozenset(word for name in names for word in (name, *name.split()))
         numbers |= dict.fromkeys((*cosines, *named))
         rows = self.index.fetch(list(numbers))
         reader = self._reader(plan)
@@ -113,7 +130,12 @@ class FactFinder:
         found = [self._strengths(row, reader, plan, cosines.get(row.n), named.get(row.n, 0.0)) for row in rows]
         for one in found:
             one.score = combined(one.arms)
+            if one.arms.get("words", 0.0) < 1.0:
+                one.score = min(_NO_MORE, one.score)
         fit = [one for one in found if one.score >= FLOOR]
+        for one in fit:
+            if not one.sure:
+                one.score = FLOOR + _UNSURE * (one.score - FLOOR)
         return sorted(fit, key=_place)
 
     def has_words(self, text: str) -> bool:
@@ -139,11 +161,19 @@ class FactFinder:
             if count:
                 terms.append((term, count))
                 continue
-            others = [(part, n) for part in (*term.parts, *self._corrected(term)) if (n := self._frequency(part))]
+            others = [(part, n) for part in self._instead(term) if (n := self._frequency(part))]
             terms += others
             if not others:
                 missing.append(term)
-        return _Plan.of(terms, len(missing), self.index.size)
+        return _Plan.of(terms, missing, self.index.size)
+
+    def _instead(self, term: Term) -> Sequence[Term]:
+        """What to look for when a term stands nowhere: its parts, its short or long form, what it may be a slip for."""
+        if other := other_form(literal(term.text)):
+            form = Term(other, (other,))
+            if self._frequency(form):
+                return (form,)
+        return (*term.parts, *(() if _is_light(term) else self._corrected(term)))
 
     def _is_run(self, term: Term) -> bool:
         """A whole clause of a script without spaces: its pairs of characters are the words."""
@@ -160,7 +190,7 @@ class FactFinder:
         stem = self._words(word)[0]
         if len(stem) < SHORTEST:
             return []
-        alike = nearest(stem, self.index.vocabulary(stem[:2], _ALIKE), 1 if len(word) < SHORTEST_TWICE else 2)
+        alike = nearest(stem, self.index.vocabulary(stem[:2], _ALIKE), 1 if len(stem) < SHORTEST_TWICE else 2)
         if not alike:
             return []
         self.notes.append(f"“{term.text}” stands nowhere, “{alike[0]}…” was looked for")
@@ -217,7 +247,7 @@ class FactFinder:
     def _strengths(self, row: FactRow, reader: Reader, plan: _Plan, cosine: float | None, named: float) -> FoundFact:
         found = FoundFact(row)
         reading = reader.read(_read_text(row))
-        share, words = self._share(reading.strengths, plan)
+        share, words = self._share(reading.strengths, plan, comparable(row.text))
         if share:
             found.arms["words"] = min(1.0, share + (_LITERAL if reading.exact else 0.0))
             found.words = words
@@ -229,20 +259,28 @@ class FactFinder:
             found.arms["names"] = named
         if timely := self.timely(row):
             found.arms["time"] = timely
+        found.sure = self._is_sure(found)
         return found
+
+    def _is_sure(self, found: FoundFact) -> bool:
+        share, meaning = found.arms.get("words", 0.0), found.arms.get("meaning")
+        if not found.words:
+            return meaning is not None and meaning >= _MEANT and not self._names
+        telling = any(word.casefold() not in self._names and word.casefold() not in LIGHT for word in found.words)
+        return share >= _TOLD or (share >= _HALF and telling and (meaning is None or meaning >= _LIKELY))
 
     def _meaning(self, cosine: float) -> float:
         half = _CLOSE + _CLOSER * math.log10(self.index.size)
         return 1 / (1 + math.exp(-(cosine - half) / _STEEP))
 
-    def _share(self, strengths: Sequence[float], plan: _Plan) -> tuple[float, tuple[str, ...]]:
+    def _share(self, strengths: Sequence[float], plan: _Plan, plain: str) -> tuple[float, tuple[str, ...]]:
         """How much of what the question asks for stands in a fact, and by which words."""
         if not plan.total:
             return 0.0, ()
         worth, words = 0.0, list[str]()
         for strength, heavy, (term, _) in zip(strengths, plan.weights, plan.terms, strict=False):
             if strength:
-                worth += heavy * min(1.0, strength / _PLAIN)
+                worth += heavy * min(1.0, strength / _PLAIN) * (1.0 if _stands(term, plain) else _BENT)
                 words.append(term.text)
         return min(1.0, worth / plan.total), tuple(words)
 
@@ -253,6 +291,16 @@ class FactFinder:
             return 0.0
         moments = [at for at in (row.learnt_at, row.valid_from, row.valid_to) if at is not None]
         return float(any((begin is None or at >= begin) and (end is None or at < end) for at in moments))
+
+
+def _stands(term: Term, plain: str) -> bool:
+    """Whether a term stands there in the form in which it was asked for."""
+    forms = "|".join(re.escape(literal(phrase)) for phrase in term.phrases)
+    return re.search(rf"(?<![^\W_])(?:{forms})(?![^\W_])" if forms.isascii() else forms, plain) is not None
+
+
+def _is_light(term: Term) -> bool:
+    return not term.quoted and literal(term.text) in LIGHT
 
 
 def _read_text(row: FactRow) -> str:

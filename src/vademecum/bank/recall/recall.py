@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from vademecum.bank.recall.find_facts import FactFinder, FoundFact
 from vademecum.bank.types import Kind, Recall, RecallHit, Scope
+from vademecum.clock import iso
 from vademecum.errors import UsageError
 from vademecum.gate.trust import CLASSES, Trust
 from vademecum.model import tokens
 from vademecum.search.prepare import fold
+from vademecum.search.query import has_letters
+from vademecum.search.smalltalk import is_small_talk
 from vademecum.search.snippet import snippet
 from vademecum.store.fact_index import Within
 from vademecum.store.message_index import tokenizer
@@ -52,10 +55,10 @@ class Question:
     """What is asked for. Times in UTC ms, `budget` in tokens of all texts, `limit` at most 100.
 
     `kinds` and `scopes`: only facts of these. `min_trust`: the least trusted class that is let through. `as_of`: what
-    held then; `since` and `until`: what was learnt or said from then on, and before then; without these a time in the
-    words of `text` counts. `vectors`: by meaning as well (True: even when the embedder's weights must be loaded first,
-    about a second; None: only when they are; False: not). `here`: the conversation that asks; its turns that are in the
-    prompt anyway are left out.
+    held then (two moments: at any time from the first on and before the second); `since` and `until`: what was learnt
+    or said from then on, and before then; without these a time in the words of `text` counts. `vectors`: by meaning as
+    well (True: even when the embedder's weights must be loaded first, about a second; None: only when they are; False:
+    not). `here`: the conversation that asks; its turns that are in the prompt anyway are left out.
     """
 
     text: str
@@ -64,13 +67,21 @@ class Question:
     kinds: tuple[Kind, ...] = ()
     scopes: tuple[Scope, ...] | None = None
     min_trust: Trust | None = None
-    as_of: int | None = None
+    as_of: int | tuple[int, int] | None = None
     since: int | None = None
     until: int | None = None
     what: What = "all"
     vectors: bool | None = None
     timewords: bool = True
     here: str | None = None
+    unasked: bool = False
+
+    @property
+    def before(self) -> int | None:
+        """Before when something must have been said to count."""
+        if self.until is not None or self.as_of is None:
+            return self.until
+        return self.as_of[1] if isinstance(self.as_of, tuple) else self.as_of
 
 
 class _Ranked(NamedTuple):
@@ -102,6 +113,11 @@ class _Recalling:
         self._read_as = ""
 
     def answer(self) -> Recall:
+        if self._asked.text.strip() and not has_letters(fold(self._asked.text)):
+            said = f"There is no word in {self._asked.text.strip()!r} to look for."
+            return Recall((), self._asked.text.strip(), said)
+        if self._asks_nothing():
+            return Recall((), self._how_read(), self._hint(()), 0, ())
         ranked = self._found(timed=True)
         if not ranked and self._when:
             ranked = self._found(timed=False)
@@ -112,6 +128,10 @@ class _Recalling:
         shown, left_out, spent = self._within_budget([one.hit for one in kept])
         shown = tuple(self._with_context(hit) for hit in shown)
         return Recall(shown, self._how_read(), self._hint(shown), spent, left_out)
+
+    def _asks_nothing(self) -> bool:
+        """Whether it is a greeting or the like; only a time, or nothing but filters, asks for a list."""
+        return is_small_talk(self._text) and (self._asked.unasked or any(map(str.isalnum, self._text)))
 
     @property
     def _limit(self) -> int:
@@ -152,7 +172,7 @@ class _Recalling:
 
         asked, when = self._asked, self._when if timed else None
         since = when.since if when else asked.since
-        until = when.until if when else asked.until or asked.as_of
+        until = when.until if when else asked.before
         hits = recall_daily(self._bank, self._text, since=since, until=until, limit=_SPARE * self._limit)
         return [_Ranked(hit, hit.score, 0) for hit in hits if self._trusted(hit.trust)]
 
@@ -176,7 +196,7 @@ class _Recalling:
         rows = [
             one for one in found if self._trusted(bank.ledger.reader.trust(one.row.origin, one.row.agent, one.row.user))
         ]
-        rows = rows[: _SPARE * self._limit]
+        rows = [one for one in rows if one.sure or not asked.unasked][: _SPARE * self._limit]
         facts = bank.ledger.reader.facts([one.row for one in rows])
         return [_of_fact(fact, one) for fact, one in zip(facts, rows, strict=True)]
 
@@ -204,8 +224,9 @@ class _Recalling:
             embedder=self._embedder,
             limit=_SPARE * self._limit,
             since=self._when.since if timed and self._when else asked.since,
-            until=self._when.until if timed and self._when else asked.until or asked.as_of,
+            until=self._when.until if timed and self._when else asked.before,
             now=self._now,
+            floor="sure" if asked.unasked else "each",
         )
         least = _WORSE * hits[0].score if hits else 0.0
         fit = [one for one in hits if one.score >= least and self._trusted(one.trust) and not self._is_here(one)]
@@ -283,9 +304,30 @@ class _Recalling:
         read_as = self._read_as or self._text.strip() or "everything"
         return f"{read_as} (time: {self._when.words})" if self._when else read_as
 
+    def _ended(self) -> str:
+        """What to say when facts fit that have ended; empty when none does, or a time was asked for."""
+        asked, bank = self._asked, self._bank
+        owners = bank.scopes.readable(asked.scopes)
+        if asked.what == "turns" or asked.as_of is not None or not owners:
+            return ""
+        outside = asked.min_trust in (None, "outside")
+        only = Within(self._now, asked.kinds, None, True, outside, learnt=(asked.since, asked.until))
+        finder = FactFinder(bank.db, owners, only)
+        if not finder.has_words(self._text):
+            return ""
+        found = finder.find(self._text, tuple(name.casefold() for name in _names(self._text)), self._embedder)
+        for one in found:
+            trust = bank.ledger.reader.trust(one.row.origin, one.row.agent, one.row.user)
+            if one.row.valid_to is not None and one.row.valid_to <= self._now and self._trusted(trust):
+                day = iso(one.row.valid_to - 1)[:10]
+                return f"What was known of it has ended; with as-of {day} it is found (--as-of, or `as_of` of the tool)"
+        return ""
+
     def _hint(self, shown: Sequence[RecallHit]) -> str:
         said = list(self._notes)
-        if not shown:
+        if not shown and (ended := self._ended()):
+            said.append(ended)
+        elif not shown:
             said.append(
                 "Nothing that is known fits. That is no proof that it was never said: try other words for the same"
                 " thing, a name, or fewer filters"

@@ -26,6 +26,7 @@ _TIMES = Path(__file__).parent / "times"
 
 Span = tuple[date, date]
 """The first day, and the day after the last."""
+_NOW: Span = (date.min, date.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,28 @@ def when(text: str, now: int, *, zone: tzinfo | None = None) -> When:
         words.append(text[start:end])
         rest = f"{rest[:start]} {rest[end:]}"
     text, words = " ".join(rest.split()), words[::-1]
-    return When(_midnight(since, zone), _midnight(until, zone), text, ", ".join(words))
+    return When(midnight(since, zone), midnight(until, zone), text, ", ".join(words))
 
 
-def _midnight(day: date | None, zone: tzinfo | None) -> int | None:
+def named(text: str, now: int, *, zone: tzinfo | None = None) -> tuple[int | None, int | None] | None:
+    """From when and before when the time is that `text` is, where a time is asked for; None when it is none.
+
+    Also what `when` does not read as a time, for in a sentence it may be anything: a year or a month alone, `now`
+    (twice the same moment), times to come. Never raises.
+    """
+    tokens = list(_tokens(text[:LONGEST]))
+    today = datetime.fromtimestamp(now / 1000, tz=UTC).astimezone(zone).date()
+    found = _find(tokens, text, today, alone=True) if tokens else []
+    if not found:
+        return None
+    if any(match.span is _NOW for match in found):
+        return now, now
+    since, until = _combined(found)
+    return midnight(since, zone), midnight(until, zone)
+
+
+def midnight(day: date | None, zone: tzinfo | None) -> int | None:
+    """When the day begins in `zone`, in UTC ms."""
     if day is None:
         return None
     local = datetime(day.year, day.month, day.day, tzinfo=zone)  # None: this machine's
@@ -155,7 +174,8 @@ def _base(letter: str) -> str:
 
 
 @functools.cache
-def _language(name: str) -> _Language:
+def _language(name: str, *, alone: bool = False) -> _Language:
+    """`alone`: with the forms under `alone`, which are a time only where a time is asked for."""
     import tomllib  # needed once a process reads its first question
 
     data = tomllib.loads((_TIMES / f"{name}.toml").read_text(encoding="utf-8"))
@@ -166,7 +186,8 @@ def _language(name: str) -> _Language:
         "unit": _numbered([data["units"][unit] for unit in _UNITS], 0),
     }
     slots |= {slot: _numbered([words], 0) for slot, words in data["words"].items()}
-    forms = [_Form(means, _pieces(form)) for means, some in data["forms"].items() for form in some]
+    listed = [*data["forms"].items(), *(data["alone"].items() if alone else ())]
+    forms = [_Form(means, _pieces(form)) for means, some in listed for form in some]
     relations = _rows(data["relations"])
     firsts = {words[0] for _, words in relations}
     return _Language(
@@ -209,24 +230,28 @@ def _pieces(form: str) -> tuple[str, ...]:
 # Forms
 
 
-def _find(tokens: Sequence[_Token], text: str, today: date) -> list[_Match]:
-    """The times in the likely language that reads most words as times; in an unlikely one only those of two words."""
+def _find(tokens: Sequence[_Token], text: str, today: date, *, alone: bool = False) -> list[_Match]:
+    """The times in the likely language that reads most words as times; in an unlikely one only those of two words.
+
+    `alone`: the text is a time and nothing else, so that any language may read any word of it.
+    """
     from vademecum.bank.signals.signal import languages_of
 
     likely = languages_of(text)
-    for names, least in ((likely, 1), ([name for name in LANGUAGES if name not in likely], 2)):
-        found = [_in_language(tokens, name, today, least) for name in names]
+    unlikely = [name for name in LANGUAGES if name not in likely]
+    for names, least in (((*likely, *unlikely), 1),) if alone else ((likely, 1), (unlikely, 2)):
+        found = [_in_language(tokens, name, today, least, alone=alone) for name in names]
         if any(found):
             return max(found, key=lambda matches: sum(match.last - match.first + 1 for match in matches))
     return []
 
 
-def _in_language(tokens: Sequence[_Token], name: str, today: date, least: int) -> list[_Match]:
-    language = _language(name)
+def _in_language(tokens: Sequence[_Token], name: str, today: date, least: int, *, alone: bool) -> list[_Match]:
+    language = _language(name, alone=alone)
     found: list[_Match] = []
     at = 0
     while at < len(tokens):
-        match = _at(tokens, at, language, today)
+        match = _at(tokens, at, language, today, bare=alone)
         figures = match is not None and _figures(tokens[match.last].text) is not None
         if match is None or (match.last - match.first + 1 < least and not figures):
             at += 1
@@ -236,12 +261,12 @@ def _in_language(tokens: Sequence[_Token], name: str, today: date, least: int) -
     return found
 
 
-def _at(tokens: Sequence[_Token], at: int, language: _Language, today: date) -> _Match | None:
+def _at(tokens: Sequence[_Token], at: int, language: _Language, today: date, *, bare: bool) -> _Match | None:
     """The time that begins at a place: after a word such as "since" or "in", or by itself; the longest reading."""
     found: list[_Match] = []
     leads = [at, at + 1] if tokens[at].text in language.slots.get("in", {}) else [at]
     for begin in leads:
-        read = _read(tokens, begin, language, today, bare=False)
+        read = _read(tokens, begin, language, today, bare=bare)
         if read is not None:
             found.append(_followed(tokens, _Match(read[0], "", at, read[1]), language))
     for relation, words in language.relations.get(tokens[at].text, ()):
@@ -439,5 +464,13 @@ _MEANINGS: dict[str, Callable[[Mapping[str, int], date], Span]] = {
     "month_last_year": lambda values, today: _of_month(today.year - 1, _named(values)),
     "date": lambda values, _today: _day(date(values["year"], _named(values), values["day"])),
     "day_month": _day_month,
+    "now": lambda _values, _today: _NOW,
+    "tomorrow": lambda _values, today: _day(today + timedelta(days=1)),
+    "after_tomorrow": lambda _values, today: _day(today + timedelta(days=2)),
+    "next_unit": lambda values, today: _unit(values["unit"], today, -1),
+    "next_week": lambda _values, today: _unit(1, today, -1),
+    "next_calendar_month": lambda _values, today: _unit(2, today, -1),
+    "next_year": lambda _values, today: _unit(3, today, -1),
+    "ahead": lambda values, today: _unit(values["unit"], today, -values["n"]),
     "year": lambda values, _today: _of_year(values["year"]),
 }

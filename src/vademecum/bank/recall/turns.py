@@ -2,13 +2,13 @@
 
 Idea: the full-text index and the vectors bring a few hundred candidates and their neighbours; each is then read against
 the question, alone and as part of what was said around it, and all signals are fused. Invariant: only the actor's own
-turns, nothing in quarantine, and nothing at all when neither words nor meaning of the best one fit.
+turns, nothing in quarantine, and none that neither words nor meaning fit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from vademecum.bank.facts.rows import origin_of
 from vademecum.bank.types import Evidence, RecallHit
@@ -20,6 +20,7 @@ from vademecum.search.fuse import fused
 from vademecum.search.passages import AROUND, Passages, Spoken
 from vademecum.search.query import Term
 from vademecum.search.rank import Wanted, weight
+from vademecum.search.smalltalk import LIGHT, is_small_talk
 from vademecum.store import sessions, turns
 from vademecum.store.message_index import Filter, MessageIndex, tokenizer
 from vademecum.store.turns import TurnRow, Within
@@ -41,9 +42,18 @@ ALIKE = 2
 """As many times more than are wanted are looked at for turns that say the same word by word."""
 _CLIP = 200  # characters of what was said before and after, as context
 FLOOR_SHARE, FLOOR_NUMBER, FLOOR_MEANING = 0.30, 0.6, 0.33
-"""Below all of these nothing is answered: the share of the question's words, by how rare they are and by their number,
-that stand in the best turn and its neighbours, and the cosine of the nearest turn. docs/how-recall-works.md says how
-they were calibrated."""
+"""A turn below all of these is not answered: the share of the question's words, by how rare they are and by their
+number, that stand in it and its neighbours, and its cosine, alone or with the turn before.
+docs/how-recall-works.md says how they were calibrated."""
+SURE_SHARE, SURE_MEANING = 0.6, 0.55
+"""The same for what nobody asked for: the share by weight of the turn's own words, and its own cosine."""
+_LIGHTER = 0.3
+"""What a word that stands nowhere and hardly tells anything weighs, against another."""
+_MEANT = 0.9
+"""The most that a turn is worth by its meaning alone."""
+
+
+Floor = Literal["best", "each", "sure"]
 
 
 @dataclass(slots=True)
@@ -67,12 +77,16 @@ def recall_turns(
     until: int | None = None,
     session: str | None = None,
     now: int,
+    floor: Floor = "best",
 ) -> list[RecallHit]:
     """At most `limit` turns that answer `query`, best first; none when nothing fits. Any string is a query.
 
     `since` (inclusive), `until` (exclusive) and `now` are UTC ms, `session` is an id. Without an embedder, or when it
-    fails, by words only.
+    fails, by words only. `floor`: what must fit: the best of them, each, or each for sure. Small talk is no
+    question.
     """
+    if is_small_talk(query):
+        return []
     within = Within(since, min(until, now + 1) if until is not None else None, None)
     if session is not None:
         row = sessions.by_id(db, actor, session)
@@ -80,14 +94,22 @@ def recall_turns(
             return []
         within = Within(within.since, within.until, row.n)
     question = asked(query, turns.speakers(db, actor))
-    return _Recalling(db, actor, question, within, embedder=embedder, limit=max(1, limit)).hits()
+    return _Recalling(db, actor, question, within, embedder=embedder, limit=max(1, limit), floor=floor).hits()
 
 
 class _Recalling:
     """One question on its way."""
 
     def __init__(
-        self, db: Database, actor: Actor, question: Asked, within: Within, *, embedder: Embedder | None, limit: int
+        self,
+        db: Database,
+        actor: Actor,
+        question: Asked,
+        within: Within,
+        *,
+        embedder: Embedder | None,
+        limit: int,
+        floor: Floor,
     ) -> None:
         self._db = db
         self._actor = actor
@@ -97,6 +119,7 @@ class _Recalling:
         self._index = MessageIndex(db, actor, only)
         self._embedder = embedder
         self._limit = limit
+        self._floor = floor
         self._terms = self._existing()
         self._meaning: Floats | None = None
         self._full: Floats | None = None
@@ -109,25 +132,41 @@ class _Recalling:
         passages = self._passages(found)
         fits = passages.fits()
         cosines = self._cosines(found, passages) if self._meaning is not None else {}
-        share, number = passages.shares()
-        near = max(cosines.get("meaning", [0.0]))
-        if share < FLOOR_SHARE and number < FLOOR_NUMBER and near < FLOOR_MEANING:
-            return []
         scores = fused(fits | cosines, passages.besides(self._asked), passages.groups)
         order = sorted(range(len(scores)), key=lambda place: (-scores[place], -passages.spoken[place].id))
         best = max(scores)
-        strength = max(share, 2 * near - 0.2)
+        strengths = self._strengths(passages, cosines)
         arms = {name: values for name, values in (fits | cosines).items() if name in ("words", "window", "meaning")}
         hits: dict[str, RecallHit] = {}
-        for place in order[: ALIKE * limit]:
+        most = max(strengths)
+        for place in [one for one in order if strengths[one] > 0][: ALIKE * limit]:
             row = found.rows[passages.spoken[place].id]
             same = " ".join(row.content.casefold().split())
             if same in hits:
                 hits[same] = _standing_for(hits[same], row)
-            elif len(hits) < limit:
+            elif len(hits) < limit and not is_small_talk(row.content):
                 given = {name: round(values[place], 3) for name, values in arms.items() if values[place] > 0}
-                hits[same] = self._hit(row, found, min(1.0, strength) * scores[place] / best, given)
+                most = min(most, max(strengths[place], FLOOR_SHARE))
+                hits[same] = self._hit(row, found, most * scores[place] / best, given)
         return list(hits.values())
+
+    def _strengths(self, passages: Passages, cosines: dict[str, list[float]]) -> list[float]:
+        """How well each turn fits, 0 to 1; 0 below the floor, 1 only when every word of the question is there."""
+        own = cosines.get("meaning") or [0.0] * len(passages.spoken)
+        pair = cosines.get("meaning_pair") or own
+        found = list[float]()
+        for (share, number, alone), mine, both in zip(passages.shares(), own, pair, strict=True):
+            sure = self._floor == "sure"
+            near = mine if sure else max(mine, both)
+            if sure:
+                fits = alone >= SURE_SHARE or near >= SURE_MEANING
+            else:
+                fits = share >= FLOOR_SHARE or number >= FLOOR_NUMBER or near >= FLOOR_MEANING
+            strength = max(alone if sure else share, min(_MEANT, 2 * near - 0.2))
+            found.append(min(1.0, strength) if fits else 0.0)
+        if self._floor == "best" and any(found):  # the ranking as a whole, down to what only stands beside what fits
+            return [max(strength, FLOOR_SHARE) for strength in found]
+        return found
 
     # --- which turns
 
@@ -202,7 +241,7 @@ class _Recalling:
 
     def _passages(self, found: _Candidates) -> Passages:
         words = tokenizer(self._db)
-        wanted = [Wanted.of(term, weight(max(1, count), self._index.size), words) for term, count in self._terms]
+        wanted = [Wanted.of(term, self._weight(term, count), words) for term, count in self._terms]
         spoken = {
             one: Spoken(one, row.session, row.content, row.time, row.role, row.speaker)
             for one, row in found.rows.items()
@@ -210,6 +249,10 @@ class _Recalling:
         return Passages(
             [one for one in wanted if one.sequences], words, spoken, found.ids, before=found.before, after=found.after
         )
+
+    def _weight(self, term: Term, count: int) -> float:
+        light = not count and term.text.casefold() in LIGHT
+        return weight(max(1, count), self._index.size) * (_LIGHTER if light else 1.0)
 
     def _cosines(self, found: _Candidates, passages: Passages) -> dict[str, list[float]]:
         """Of each turn alone; of it with the turn before; of it with those around it, with the whole question."""

@@ -19,7 +19,6 @@ import msgspec
 from vademecum.bank.retain.exchanges import exact
 from vademecum.bank.typed import ask_typed
 from vademecum.bank.types import KINDS, Kind
-from vademecum.clock import parse_iso
 from vademecum.model import ToolSpec, tokens
 from vademecum.models.types import ChatMessage, ChatReply, ChatRequest
 
@@ -96,7 +95,7 @@ class Drawn(msgspec.Struct, frozen=True):
     @property
     def validity(self) -> tuple[int | None, int | None]:
         """From when until when it holds, in UTC ms; None for what is not a date."""
-        return _date(self.valid_from), _date(self.valid_to)
+        return _dated(self.valid_from)[0], _dated(self.valid_to)[1]
 
     @property
     def detail(self) -> dict[str, str]:
@@ -206,8 +205,7 @@ def not_said(text: str, said: str) -> str:
     return next(words, "")
 
 
-def _date(text: str) -> int | None:
-    try:
-        return parse_iso(text) if text else None
-    except ValueError:
-        return None
+def _dated(text: str) -> tuple[int, int] | tuple[None, None]:
+    from vademecum.bank.recall.periods import dated
+
+    return dated(text) or (None, None)

@@ -16,12 +16,16 @@ from vademecum.bank.retain.exchanges import Exchange, Row, exact, is_reported, o
 from vademecum.bank.retain.phrases import (
     confirmed,
     denied,
+    denied_clauses,
     is_decision,
+    is_hollow,
+    opens_with_no,
     points_back,
     says_it_works,
     weak_preferences,
     without_denial,
     without_denied,
+    without_reassurance,
 )
 from vademecum.bank.retain.trail import MANY_STEPS, Mended, Step, fix_of, mended, steps, working_steps
 from vademecum.bank.signals.sentences import sentences
@@ -173,14 +177,22 @@ def judged(sentence: str, known: Collection[str]) -> tuple[Signal, bool]:
 
     A correction counts although what it says is known: it was not heeded.
     """
-    signal = classify(sentence)
+    said = without_reassurance(sentence)
+    signal = classify(said)
     if signal.branch not in ("correction", "skip"):
-        signal = classify(sentence, known=known)
+        signal = classify(said, known=known)
+        if signal.branch not in ("correction", "skip") and opens_with_no(said):
+            rule = f"{signal.language}.no-it-is"
+            signal = replace(
+                signal, branch="correction", rule=rule, reason="says that something is wrong and what is right"
+            )
     if signal.branch == "skip" and signal.rule.endswith(_UNKNOWN) and is_decision(sentence):
         signal = replace(signal, rule="decided", reason="says that something was decided")
     worth = signal.branch != "skip" or signal.rule == "decided"
     if signal.rule.endswith(".cues") and weak_preferences(sentence):
         worth = False  # "shorter, please": no rule is sure, so it has to be said more than once
+    if is_hollow(signal.statement):
+        worth = False
     return signal, worth and not is_reported(sentence) and not sentence.endswith(("?", "？"))
 
 
@@ -224,6 +236,7 @@ def _said(row: Row, before: Exchange | None, *, known: Collection[str], strict: 
 
 def _finding(row: Row, sentence: str, signal: Signal, before: Exchange | None, *, corrects: bool) -> Finding:
     statement = (without_denial(signal.statement) if corrects else "") or signal.statement
+    gone = denied(statement) if corrects else denied_clauses(statement)
     finding = Finding(
         text=statement,
         kind=kind_of(signal, statement),
@@ -231,8 +244,8 @@ def _finding(row: Row, sentence: str, signal: Signal, before: Exchange | None, *
         row=row,
         basis="corrected" if corrects else "stated",
         rule=signal.rule,
-        closes=corrects,
-        denies=tuple(denied(statement)) if corrects else (),
+        closes=corrects or bool(gone),
+        denies=tuple(gone),
     )
     if before is None or not corrects:
         return finding

@@ -21,6 +21,8 @@ SESSIONS = 3
 _LONGEST_WISH = 160
 _YES_CHARS = 80
 _LEADS = 3  # formulas that are taken off one after the other: "no, that is wrong, I told you"
+_COMMAS = (",", "，", "、", ";")
+_CLAUSE = re.compile(r"[,;，；。]|[.!](?!\w)")
 _DENIED = (
     r"(?:(?<=')|[ \t]{1,3})(?P<what>.{1,80}?)"
     r"(?=[,.;:!?，。；！？()]|$|[ ](?:and|but|because|for|in|on|und|aber|weil|et|mais|y|pero|en|maar|и|но)[ ])"
@@ -70,7 +72,7 @@ def confirmed(question: str, answer: str) -> str:
 def without_denial(statement: str) -> str:
     """A correction without the "no, that is wrong" that it opens with; empty when it says nothing else."""
     folded, start = fold(statement), 0
-    leads = [_lead(language) for language in languages_of(statement)]
+    leads = [_no(), *(_lead(language) for language in languages_of(statement))]
     for _ in range(_LEADS):
         found = next(filter(None, (lead.match(folded, start) for lead in leads)), None)
         if found is None:
@@ -78,6 +80,38 @@ def without_denial(statement: str) -> str:
         start = found.end()
     rest = statement[start:].lstrip(" ,;:.!，：、。！-–—").rstrip()
     return rest if any(letter.isalnum() for letter in rest) else ""
+
+
+def opens_with_no(sentence: str) -> bool:
+    """True for "No, backups run at 03:00.": it says no to what was said, and goes on."""
+    found = _no().match(fold(sentence))
+    return found is not None and bool(without_denial(sentence))
+
+
+def without_reassurance(sentence: str) -> str:
+    """A sentence without the "no worries" that it opens with; empty when it says nothing else."""
+    folded = fold(sentence)
+    for language in languages_of(sentence) or ("en",):
+        found = _table("reassuring", language).match(folded.lstrip())
+        if found:
+            return sentence.lstrip()[found.end() :].lstrip(" ,;:.!，：、。！-–—")
+    return sentence
+
+
+def is_hollow(statement: str) -> bool:
+    """True for "it doesn't work": only what it points at would say what is meant."""
+    bare = _bare(without_denial(statement) or statement)
+    languages = languages_of(statement) or ("en",)
+    return any(_table("hollow", language).search(bare) for language in languages)
+
+
+def denied_clauses(statement: str) -> list[str]:
+    """What a statement denies in a clause of its own: `Tuesdays` in "on Thursdays now, not Tuesdays"."""
+    return [what for what in denied(statement) if _clause_of(fold(what)).search(fold(statement))]
+
+
+def _clause_of(what: str) -> re.Pattern[str]:
+    return re.compile(r"[,，;；]\s{0,2}(?:\w{1,12}\s){0,2}?\W{0,2}" + re.escape(what))
 
 
 def denied(statement: str) -> list[str]:
@@ -102,6 +136,27 @@ def without_denied(statement: str) -> str:
     ]
     head = text[: min(starts)].rstrip(" ,;:，、") if starts else text
     return head if len(head) > 2 else text
+
+
+def asserted(statement: str) -> tuple[str, str]:
+    """A correction without what it denies, and what is said behind that: `not npm in CI` is out with `in CI`."""
+    text = without_denial(statement) or statement
+    folded, rest = fold(text), list[str]()
+    cuts: list[tuple[int, int]] = []
+    for language in languages_of(text) or ("en",):
+        for match in _denial(language).finditer(folded):
+            start, end = match.span()
+            if text[:start].rstrip().endswith(_COMMAS) or not text[:start].strip():  # a clause of its own
+                stop = _CLAUSE.search(text, end)
+                rest.append(text[end : stop.start() if stop else len(text)].strip())
+                end = stop.start() if stop else len(text)
+            cuts.append((start, end))
+    kept, at = list[str](), 0
+    for start, end in sorted(cuts):
+        kept.append(text[at:start].rstrip(" ,，、"))
+        at = max(at, end)
+    kept.append(text[at:].lstrip(" ,，、"))
+    return " ".join(part for part in kept if part.strip(" .!。！")), " ".join(part for part in rest if part)
 
 
 def is_decision(sentence: str) -> bool:
@@ -186,10 +241,16 @@ def _yes(language: str) -> re.Pattern[str]:
 
 
 @functools.cache
+def _no() -> re.Pattern[str]:
+    words = "|".join(_data()["correction"]["no"].split())
+    return re.compile(rf"[ ,]{{0,3}}(?:{words})[ ]?(?:[,.;:!]|[–—-](?= ))[ ,.;:!–—-]{{0,4}}")
+
+
+@functools.cache
 def _lead(language: str) -> re.Pattern[str]:
     joined = _joined(tuple(_data()["correction"]["wrong"][language]))
     return re.compile(
-        rf"[ ,]{{0,3}}(?:{joined})(?!\w)[ ,.;:!，：、。！–—-]{{0,4}}"
+        rf"[ ,]{{0,3}}(?:{joined})(?![\w'])[ ,.;:!，：、。！–—-]{{0,4}}"
         if language != "zh"
         else rf"(?:{joined})[ ，,。！!]{{0,4}}"
     )

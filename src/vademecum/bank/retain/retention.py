@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from vademecum.bank.compare.normal import normal
 from vademecum.bank.retain import phrases
-from vademecum.bank.retain.corrections import propose_if_repeated, standing
+from vademecum.bank.retain.corrections import Standing, propose_if_repeated, standing
 from vademecum.bank.retain.exchanges import Exchange, Row, exact, exchanges, finished, speaker_of
 from vademecum.bank.retain.extraction import Drawn, Shown, extract
 from vademecum.bank.retain.extraction import parts as parted
@@ -185,12 +185,12 @@ class _Keeper:
         evidence = [self._evidence(one, quote) for one, quote in ((row, finding.quote), *finding.more)]
         detail = {"basis": finding.basis} if finding.kind == "preference" else {}
         detail |= finding.detail
-        about = standing(bank, finding) if finding.closes and not speaker_of(row) else []
+        about = standing(bank, finding) if finding.closes and not speaker_of(row) else Standing()
 
         def write() -> Retained:
-            if len(about) == 1:
+            if about.replaced is not None:
                 return bank.correct(
-                    about[0].id,
+                    about.replaced.id,
                     finding.text,
                     origin=origin,
                     evidence=evidence,
@@ -202,7 +202,7 @@ class _Keeper:
                 )
             done = self._retain(finding.text, finding.kind, origin, evidence, detail)
             if done.fact is not None:
-                for other in about:  # which of them is meant is not clear: they stay side by side
+                for other in about.beside:  # which of them is meant is not clear: they stay side by side
                     fact_rows.link(bank.db, "contradicts", *sorted((done.fact.n, other.n)))
             return done
 

@@ -43,6 +43,12 @@ Branch = Literal["correction", "instruction", "preference", "environment", "conv
 Target = Literal["memory", "user"]
 
 _RULES = Path(__file__).parent / "rules"
+_STRANGERS = frozenset(
+    ("usiamo", "abbiamo", "siamo", "gli", "della", "delle", "dello", "nel", "nella", "anche", "perche", "questo",
+     "quello", "dobbiamo", "nao", "sao", "voce", "tambem", "uma", "em", "isso", "muito", "pelo", "pela", "nosso",
+     "nossa", "nossos", "nossas")
+)  # fmt: skip
+"""Words of Italian and Portuguese, which have no rules and look like Spanish or French; without accents."""
 _LATIN = ("en", "de", "fr", "es", "nl")
 _NOTATION = {" … ": "[ ,](?:.{0,60}?[ ,])?", " ": "[ ,]{1,2}", " ?": "[ ,]{0,2}", "…": ".{0,60}?", "~": r"\w{0,12}"}
 _CUES_SHOWN = 4
@@ -251,7 +257,9 @@ def _languages(folded: str) -> tuple[str, ...]:
     words = re.findall(r"[a-z']{1,40}", folded)
     scores = {language: sum(word in _common()[language] for word in words) for language in _LATIN}
     best = max(scores.values())
-    return tuple(language for language in _LATIN if scores[language] == best) if words else ()
+    found = tuple(language for language in _LATIN if scores[language] == best) if words else ()
+    strange = sum(word in _STRANGERS for word in words)
+    return () if strange and (best <= 2 * strange or set(found) <= {"es", "fr"}) else found
 
 
 def _script(letter: str) -> str:
@@ -309,8 +317,9 @@ def _rules(language: str) -> _Rules:
     data = _load(language)
     lists: dict[str, str] = data["words"]
     forms: dict[str, list[str]] = data["forms"]
+    end = "" if language == "zh" else r"(?![\w'’])"  # never in the middle of a word: "that's"
     courtesy, lead = (
-        re.compile(f"(?:{_alternatives(forms[name], lists, language)})[ ,.:;!，：、！。-]{{0,4}}")
+        re.compile(f"(?:{_alternatives(forms[name], lists, language)}){end}[ ,.:;!，：、！。-]{{0,4}}")
         for name in ("courtesy", "lead")
     )
     tail = re.compile(f"[ ,，]{{0,2}}(?:{_alternatives(forms['tail'], lists, language)})[ .!。！]{{0,4}}$")

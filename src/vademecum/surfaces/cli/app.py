@@ -92,6 +92,17 @@ class App:
         """Print a list in the shape that scripts rely on, else the `lines`."""
         self.emit({"results": list(results), "query": query, "hint": hint}, *lines)
 
+    def warn_of_provider(self) -> None:
+        """Say on stderr that the memory in use has a name that there is not; the bank works all the same."""
+        name = self.vm.config.memory.provider
+        if name in ("", "bank"):
+            return
+        from vademecum.providers.registry import misnamed
+
+        if wrong := misnamed(name):
+            said = f"warning: {wrong.message} This is the bank, and nothing else is told or asked. {wrong.hint}"
+            print(Style.for_stream(sys.stderr).warn(printable(said)), file=sys.stderr)
+
     def note(self, line: str) -> None:
         """A line for the person that is no part of the output: stderr, and nothing with `--json`."""
         if not self.json:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import click
 
-from vademecum.errors import ConfigError, ModelError, VademecumError
+from vademecum.errors import ConfigError, ModelError, StorageError, VademecumError
 from vademecum.files import is_held, leftovers
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import Style, ago, plural, printable, wrapped
@@ -28,6 +28,8 @@ WAL_WRITE_BYTE = 120
 
 LITTLE_SPACE = 200_000_000
 """Bytes of free disk below which doctor warns."""
+NO_SPACE = 1_000_000
+"""Bytes of free disk below which a database cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,10 @@ def doctor(app: App, repair: bool) -> int:
 def _run(app: App, name: str, check: Check) -> list[Finding]:
     try:
         return list(check(app))
+    except StorageError as error:
+        if _free(app) < NO_SPACE:  # one cause, said once
+            return [Finding(name, "warn", "It could not be looked at: see disk.")]
+        return [Finding(name, "fail", error.message, error.hint)]
     except VademecumError as error:
         return [Finding(name, "fail", error.message, error.hint)]
     except OSError as error:  # a disk in trouble is what this command is for
@@ -312,11 +318,18 @@ def _left(app: App) -> list[Path]:
 
 
 def _disk(app: App) -> Iterator[Finding]:
-    free = shutil.disk_usage(app.vm.home.root).free
-    if free < LITTLE_SPACE:
+    free = _free(app)
+    if free < NO_SPACE:
+        said = f"The disk is full: {free / 1e3:,.0f} KB are free. Nothing can be written."
+        yield Finding("disk", "fail", said, f"Make room on the disk of {app.vm.home.root}.")
+    elif free < LITTLE_SPACE:
         yield Finding("disk", "warn", f"Only {free / 1e6:,.0f} MB are free.", "Make room: writes fail when it is full.")
     else:
         yield Finding("disk", "ok", f"{free / 1e9:,.1f} GB are free.")
+
+
+def _free(app: App) -> int:
+    return shutil.disk_usage(app.vm.home.root).free
 
 
 def _tokens(app: App) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.output import ago, clip, clock_time, moment, plural, printable, table
 
 if TYPE_CHECKING:
-    from vademecum.bank.facts.exchange import Imported, Taken
+    from vademecum.bank.facts.transfer import Imported, Taken
     from vademecum.bank.types import Evidence, Fact
     from vademecum.surfaces.cli.output import Style
 
@@ -82,10 +82,14 @@ def show(app: App, fact_id: str) -> None:
 
 @fact.command()
 @click.argument("fact_id", metavar="ID")
+@click.option("--at", metavar="TIME", help="The last day, month or year in which it held: a date, or words [now].")
 @click.pass_obj
-def close(app: App, fact_id: str) -> None:
+def close(app: App, fact_id: str, at: str | None) -> None:
     """End a fact: it no longer holds from now on, and is kept. An agent's wish to close one waits for a person."""
-    done = app.vm.bank.close(fact_id, by=app.origin)
+    from vademecum.bank.recall.periods import time_given
+
+    held = time_given(at, "--at", app.vm.clock())
+    done = app.vm.bank.close(fact_id, at=None if held is None else held[1], by=app.origin)
     staged = done.outcome == "staged"
     data: dict[str, object] = {"success": True, "done": True, "id": done.fact.id if done.fact else fact_id}
     data |= {"staged": True, "proposal": done.proposal} if staged else {}

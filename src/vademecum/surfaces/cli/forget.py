@@ -27,6 +27,18 @@ if TYPE_CHECKING:
 
 SELECTOR = "SELECTOR"
 _SHOWN = 40  # copies that are listed for a person; `--json` has all
+_NOUNS = {
+    "core": "entry",
+    "notes": "note",
+    "skills": "skill",
+    "daily": "daily entry",
+    "facts": "fact",
+    "quotes": "quote",
+    "sessions": "message",
+    "session": "session",
+    "proposals": "proposal",
+}
+"""What a copy of each tier is called; `quotes` are the words that a fact from elsewhere was learnt from."""
 
 
 @click.command(cls=Command)
@@ -52,7 +64,7 @@ def quarantine(app: App, selector: str | None) -> None:
     require_person(app.origin, "quarantine")
     found = app.vm.quarantine.add(selector, by=app.origin)
     data = {"success": True, "done": True, "selector": selector, "results": [copy_json(copy) for copy in found]}
-    head = f"{app.style.good('✓')} {printable(selector)} is in quarantine: {_counted(found)}."
+    head = f"{app.style.good('✓')} {printable(selector)} is in quarantine: {counted(found)}."
     hint = app.style.dim("`vademecum release` gives it back, `vademecum forget` erases it for good.")
     app.emit(data, head, *copy_lines(app.style, found), hint)
 
@@ -65,7 +77,7 @@ def release(app: App, selector: str) -> None:
     require_person(app.origin, "release")
     found = app.vm.quarantine.release(selector, by=app.origin)
     data = {"success": True, "done": True, "selector": selector, "results": [copy_json(copy) for copy in found]}
-    app.emit(data, f"{app.style.good('✓')} {printable(selector)} was released: {_counted(found)}.")
+    app.emit(data, f"{app.style.good('✓')} {printable(selector)} was released: {counted(found)}.")
 
 
 @click.command(cls=Command)
@@ -132,13 +144,13 @@ def _report(app: App, receipt: Receipt) -> tuple[object, *tuple[str, ...]]:
         "memories": [_memory_json(one) for one in receipt.memories],
         "left": [{"kind": one.kind, "place": one.place, "hint": one.hint} for one in left],
     }
-    counted = _counted(receipt.removed)
+    many = counted(receipt.removed)
     if not receipt.removed and not receipt.texts and not any(one.count for one in receipt.memories):
         lines = ["Nothing of it is kept."]
     elif receipt.dry_run:
-        lines = [f"This would erase {counted}:"]
+        lines = [f"This would erase {many}:"]
     else:
-        lines = [f"{style.good('✓')} Erased for good: {counted}."]
+        lines = [f"{style.good('✓')} Erased for good: {many}."]
     lines += copy_lines(style, receipt.removed)
     if receipt.texts:
         lines.append(f"  {plural(receipt.texts, 'text')} beside the history; its rows keep hashes")
@@ -217,7 +229,15 @@ def place_of(copy: Copy) -> str:
             return f"{copy.tier}/{printable(copy.place)}"
 
 
-def _counted(copies: Iterable[Copy]) -> str:
-    words = {"core": "entry", "notes": "note", "skills": "skill", "sessions": "message", "proposals": "proposal"}
-    counts = Counter(words[copy.tier] if copy.place else "session" for copy in copies)
-    return ", ".join(plural(count, word) for word, count in counts.items()) or "nothing that is kept now"
+def counted(copies: Iterable[Copy]) -> str:
+    """How many of what, for people: `1 entry, 2 facts`."""
+    counts = Counter(_noun(copy) for copy in copies)
+    said = [plural(count, _NOUNS[noun]) if noun in _NOUNS else f"{count:,} {noun}" for noun, count in counts.items()]
+    return ", ".join(said) or "nothing that is kept now"
+
+
+def _noun(copy: Copy) -> str:
+    """What the copy is, a key of _NOUNS; the name of its tier where that has no word of its own."""
+    if copy.tier == "sessions" and not copy.place:
+        return "session"
+    return "quotes" if copy.tier == "facts" and "#" in copy.place else copy.tier

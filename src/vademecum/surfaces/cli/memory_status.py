@@ -132,7 +132,8 @@ def _lines(app: App, status: Status, left: list[Lane]) -> list[str]:
         if not status.waiting and status.health.worked_at is None:
             return [*lines, *_others(style, left)]
     else:
-        lines.append(f"{'':14}{_queue(status, now)}")
+        if status.waiting or status.aside or not status.trouble:
+            lines.append(f"{'':14}{_queue(status, now)}")
     worked = _worked_at(status)
     lines += [style.dim(f"{'':14}answered {ago(worked, now)}")] if worked is not None else []
     error, failed_at = _last_error(status)

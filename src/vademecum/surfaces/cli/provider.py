@@ -39,12 +39,16 @@ def list_(app: App, name: str | None) -> None:
     Nothing is opened and no network is used. Memories of other packages are found by their entry point.
     """
     from vademecum.agent.providing import every, listed
+    from vademecum.providers.registry import misnamed
 
     found = [listed(app.vm, name)] if name else every(app.vm)
+    wrong = misnamed(app.vm.config.memory.provider)
+    said = f"{wrong.message} {wrong.hint}" if wrong else ""
     if app.json:
-        app.emit_list([_listed_json(app, one) for one in found])
+        app.emit_list([_listed_json(app, one) for one in found], hint=said)
         return
     lines = _one_lines(app, found[0]) if name else [*list_lines(app.style, found), *_ways_on(app)]
+    lines += ["", app.style.warn(said)] if said else []
     for line in lines:
         print(line)
 
@@ -173,13 +177,14 @@ def _show(app: App, name: str | None) -> int:
     if not found:
         lines = ["Nothing waits to be told."]
     app.emit_list([_lane_json(lane, failed[lane.provider]) for lane in found], *lines)
-    return 1 if any(lane.aside or not lane.in_use for lane in found) else 0
+    return 1 if any(lane.aside or not (lane.in_use and lane.exists) for lane in found) else 0
 
 
 def _lane_lines(app: App, lane: Lane, failed: Sequence[Waiting]) -> list[str]:
     style, now = app.style, app.vm.clock()
-    use = "in use" if lane.in_use else "not in use" if lane.exists else "there is no such memory"
-    head = f"{style.bold(lane.provider)}  {use if lane.in_use else style.warn(use)}"
+    use = "there is no such memory" if not lane.exists else "in use" if lane.in_use else "not in use"
+    served = lane.in_use and lane.exists
+    head = f"{style.bold(lane.provider)}  {use if served else style.warn(use)}"
     kinds = ", ".join(_counted(kind, count) for kind, count in lane.kinds.items())
     aside = f", {lane.aside:,} refused and set aside" if lane.aside else ""
     lines = [head, f"  {lane.waiting:,} waiting{aside}; the oldest {ago(lane.oldest_at, now)}", style.dim(f"  {kinds}")]
@@ -190,7 +195,7 @@ def _lane_lines(app: App, lane: Lane, failed: Sequence[Waiting]) -> list[str]:
     if len(failed) > _MOST_SHOWN:
         lines.append(style.dim(f"  and {len(failed) - _MOST_SHOWN} more; --json lists 100"))
     way = f"vademecum provider status {lane.provider}"
-    if not lane.in_use:
+    if not served:
         retry = f"{way} --retry delivers it all the same; " if lane.exists else ""
         lines.append(style.dim(style.indent(f"{retry}{way} --move-to NAME, or --drop", "  ")))
     elif lane.aside:

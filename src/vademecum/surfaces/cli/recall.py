@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import day_of, last_day
 from vademecum.errors import UsageError, VademecumError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import Style, ago, clock_time, moment, plural, printable
@@ -61,6 +61,7 @@ def recall(
 
     Without QUERY the newest of what the options let through. An answer without hits says how the question was read.
     """
+    app.warn_of_provider()
     if edit is not None:
         _edit(app, edit, text)
     elif contradictions:
@@ -70,6 +71,10 @@ def recall(
 
 
 def _recall(app: App, query: str, how: dict[str, Any], *, explain: bool) -> None:
+    from vademecum.bank.recall.periods import time_given
+
+    now = app.vm.clock()
+    since, until = time_given(how["since"], "--since", now), time_given(how["until"], "--until", now)
     found = app.vm.bank.recall(
         query,
         limit=how["limit"],
@@ -77,9 +82,9 @@ def _recall(app: App, query: str, how: dict[str, Any], *, explain: bool) -> None
         kinds=how["kinds"] or None,
         scopes=how["scopes"] or None,
         min_trust=how["trust"],
-        as_of=_time(app, how["as_of"], "as_of"),
-        since=_time(app, how["since"], "since"),
-        until=_time(app, how["until"], "until"),
+        as_of=time_given(how["as_of"], "--as-of", now),
+        since=None if since is None else since[0],
+        until=None if until is None else until[1],
         what=how["what"] or "all",
         vectors=True if how["meaning"] else None,
     )
@@ -100,25 +105,6 @@ def _recall(app: App, query: str, how: dict[str, Any], *, explain: bool) -> None
         print(style.dim(f"Left out for lack of room: {plural(len(found.left_out), 'hit')}."))
     if found.hint:
         print(style.dim(sentence(found.hint)))
-
-
-def _time(app: App, given: str | None, name: str) -> int | None:
-    """A date, or a time in words: its beginning for --since, its end otherwise."""
-    if given is None:
-        return None
-    try:
-        return parse_iso(given)
-    except (ValueError, OverflowError):
-        from vademecum.bank.recall.timewords import when
-
-        span = when(given, app.vm.clock())
-        first = span.since if name == "since" or span.until is None else span.until - (name == "as_of")
-        if first is None:
-            raise UsageError(
-                f"--{name.replace('_', '-')} {given!r} is no time. Nothing was looked for.",
-                "Write a date, 2026-11-29, or words such as `last March`, `yesterday`, `in 2024`.",
-            ) from None
-        return first
 
 
 def hit_json(hit: RecallHit) -> dict[str, object]:
@@ -177,9 +163,9 @@ def _when(app: App, hit: RecallHit) -> str:
     now = app.vm.clock()
     parts = [f"said {ago(hit.time, now)}" if hit.kind == "turn" else f"learnt {ago(hit.time, now)}"]
     if hit.valid_from is not None:
-        parts.append(f"from {iso(hit.valid_from)[:10]}")
+        parts.append(f"from {day_of(hit.valid_from)}")
     if hit.valid_to is not None:
-        parts.append(f"until {iso(hit.valid_to)[:10]}")
+        parts.append(f"until {last_day(hit.valid_to)}")
     speaker = next((one.speaker for one in hit.evidence if one.speaker), "")
     return " · ".join([*parts, *([printable(speaker)] if speaker else [])])
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vademecum.clock import parse_iso
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Command
 from vademecum.surfaces.cli.output import moment, plural, printable
@@ -29,8 +28,8 @@ _SCOPES = ("organisation", "team", "user", "agent")
 @click.option("--kind", type=click.Choice(_KINDS), help="What it is [fact].")
 @click.option("--scope", type=click.Choice(_SCOPES), help="Who shares it [bank.scope].")
 @click.option("--entity", "entities", multiple=True, metavar="NAME", help="What it is about; repeatable [found in it].")
-@click.option("--valid-from", metavar="DATE", help="When it begins to hold.")
-@click.option("--valid-to", metavar="DATE", help="When it ceases to hold.")
+@click.option("--valid-from", metavar="TIME", help="When it begins to hold: a date, or words.")
+@click.option("--valid-to", metavar="TIME", help="The last day, month or year in which it holds.")
 @click.option("--signature", metavar="TEXT", help="Of a failure: the words of the error.")
 @click.option("--fix", metavar="TEXT", help="Of a failure: what mended it.")
 @click.option("--propose", is_flag=True, help="Let a person decide first.")
@@ -50,6 +49,7 @@ def retain(app: App, text: str | None, **how: Any) -> None:
     TEXT `-` is read from standard input. Conversations are looked through by themselves while `memory.provider` is
     `bank`; --all is for those from before.
     """
+    app.warn_of_provider()
     session, everything = how["session"], how["everything"]
     if (session is not None and everything) or (text is not None and (session is not None or everything)):
         raise UsageError("Expected one of TEXT, --session and --all. Nothing was done.", "Give one of them.")
@@ -72,14 +72,18 @@ def _by_hand(app: App, text: str, how: dict[str, Any]) -> None:
     kind = how["kind"] or ("failure" if detail else "fact")
     if kind == "preference":
         detail["basis"] = "stated"
+    from vademecum.bank.recall.periods import time_given
+
+    now = app.vm.clock()
+    begin, end = time_given(how["valid_from"], "--valid-from", now), time_given(how["valid_to"], "--valid-to", now)
     done = app.vm.bank.retain(
         text,
         kind=kind,
         origin=app.origin,
         entities=how["entities"] or None,
         scope=how["scope"],
-        valid_from=_date(how["valid_from"], "valid-from"),
-        valid_to=_date(how["valid_to"], "valid-to"),
+        valid_from=None if begin is None else begin[0],
+        valid_to=None if end is None else end[1],
         detail=detail,
         propose=how["propose"],
     )
@@ -109,15 +113,6 @@ def _retained_json(done: Retained) -> dict[str, object]:
             "valid_to": moment(fact.valid_to),
         }
     return data | {"near": list(done.near), "contradicts": list(done.contradicts)}
-
-
-def _date(given: str | None, name: str) -> int | None:
-    if given is None:
-        return None
-    try:
-        return parse_iso(given)
-    except (ValueError, OverflowError):
-        raise UsageError(f"--{name} {given!r} is no date. Nothing was kept.", "Write it as 2026-11-29.") from None
 
 
 # Conversations

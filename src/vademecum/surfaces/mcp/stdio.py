@@ -20,6 +20,7 @@ from vademecum.agent.instructions import mcp_instructions
 from vademecum.surfaces.logs import log_to_stderr
 from vademecum.surfaces.mcp.background import Background
 from vademecum.surfaces.mcp.conversation import Conversations, Peer
+from vademecum.surfaces.mcp.halves import WithHalves
 from vademecum.surfaces.mcp.server import build, client_name
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Stdio:
         instructions = mcp_instructions(memory.provider, memory.recall_mode)
         server = build(self._conversations, self._peer, self._background.start, instructions=instructions)
         async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+            await server.run(WithHalves(reading, writing), writing, server.create_initialization_options())
 
     def stop_now(self, _signal: int, _frame: FrameType | None) -> None:
         """Close what is ours, then leave: a thread of the SDK blocks in a read of the input that nothing can end."""
