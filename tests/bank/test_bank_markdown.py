@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
-from vademecum.bank.facts.transfer import Imported
 from vademecum.bank.facts.markdown import base_of, parse, render
+from vademecum.bank.facts.transfer import Imported
 from vademecum.bank.types import KINDS, Evidence, Fact
 from vademecum.errors import NotFoundError, RefusedError
 from vademecum.model import Actor, Origin

@@ -33,7 +33,7 @@ def test_a_fact_by_hand_is_kept_with_what_was_said_of_it(cli: Cli) -> None:
     data = done.json
     assert (data["success"], data["done"], data["outcome"], data["kind"]) == (True, True, "new", "environment")
     assert data["entities"] == ["staging"]
-    assert (data["valid_from"], data["valid_to"]) == ("2026-03-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z")
+    assert (data["valid_from"], data["valid_to"]) == ("2026-03-01T00:00:00.000Z", "2027-01-02T00:00:00.000Z")
     (fact,) = vademecum.open(cli.home).bank.list(include_closed=True)
     assert (fact.id, fact.text, fact.origin) == (data["id"], PORT, Origin.assistant())
 
