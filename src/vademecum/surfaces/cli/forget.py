@@ -34,6 +34,7 @@ _NOUNS = {
     "daily": "daily entry",
     "facts": "fact",
     "quotes": "quote",
+    "vault": "shared text",
     "sessions": "message",
     "session": "session",
     "proposals": "proposal",
