@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import stat
 from collections.abc import Iterator
 from typing import Any
@@ -325,6 +326,6 @@ def test_a_person_who_says_no_changes_nothing(cli: Cli) -> None:
         assert terminal.wait() == 0
     with Terminal([COMMAND, "--home", str(cli.home), "memory", "setup", "holographic"], PLAIN_ENV) as terminal:
         terminal.expect("]:")
-        terminal.interrupt()
+        terminal.signal(signal.SIGINT)
         assert terminal.wait() == 130
     assert files(cli) == before
