@@ -67,6 +67,23 @@ class VaultConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A folder inside of `path`, for a vault that a person already uses: nothing outside of it is written."""
 
 
+class WikiSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `wiki.sources`: a folder of Markdown that is searched besides the vault, and never written to."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1)]
+    """Relative to the home, or absolute; `~` is your home folder."""
+    name: str = ""
+    """What its pages are called by; empty: the folder's name."""
+    outside: bool = False
+    """Others write there: what it says is labelled, and waits for you before anything is kept because of it."""
+
+
+class WikiConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Section `wiki`: the folders of pages that are searched; the vault always is."""
+
+    sources: tuple[WikiSource, ...] = ()
+
+
 class SessionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Section `sessions`: how long history is kept, and when a keyed session starts afresh."""
 
@@ -147,6 +164,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     embedder: Annotated[str, msgspec.Meta(pattern=EMBEDDER)] = "local"
     """`local`, `off`, `openai:MODEL`, or the address of an OpenAI-compatible server followed by `#MODEL`."""
     vault: VaultConfig = VaultConfig()
+    wiki: WikiConfig = WikiConfig()
     sessions: SessionsConfig = SessionsConfig()
     models: ModelConfig = ModelConfig()
     serve: ServeConfig = ServeConfig()

@@ -119,6 +119,11 @@ class Home:
         return self.root / "state.db"
 
     @property
+    def cache(self) -> Path:
+        """`cache.db`: the index of pages and what was fetched; derived, in no backup."""
+        return self.root / "cache.db"
+
+    @property
     def secret_key(self) -> Path:
         """`secret.key`, mode 0600: what the marks of replaced secrets are made with."""
         return self.root / "secret.key"

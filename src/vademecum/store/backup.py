@@ -308,8 +308,9 @@ def _sources(
     signing = [path for path in home.keys.glob("*") if path.name != "pinned.json"] if home.keys.is_dir() else []
     if signing and not include_env:
         left_out.append("keys/ (what agents sign with)")
+    derived = {home.cache.with_name(home.cache.name + end) for end in ("", "-wal", "-shm", "-journal")}
     private = () if include_env else (home.env, home.secret_key, *signing)
-    for path in _files(home.root, skip={home.backups, own, *database, *private}):
+    for path in _files(home.root, skip={home.backups, own, *database, *derived, *private}):
         place = path.relative_to(home.root)
         if place.parts[0] != "providers" or not is_beside_database(path):
             yield path, f"home/{place.as_posix()}"

@@ -1,4 +1,4 @@
-"""The schema of `state.db`, as a list of named migrations.
+"""The schema of a database, as a list of named migrations: `state.db` unless told otherwise.
 
 Idea: each migration runs in one transaction together with the record that it ran. Invariant: a migration that has been
 released is never edited; a change is a new one at the end. An older program refuses a database with migrations that it
@@ -7,15 +7,17 @@ does not know.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vademecum.clock import now_ms
 from vademecum.errors import StorageError
 from vademecum.store.connection import Database
 from vademecum.store.schema import MIGRATIONS
 
 
-def migrate(db: Database) -> list[str]:
+def migrate(db: Database, migrations: Sequence[tuple[str, str]] = MIGRATIONS) -> list[str]:
     """Bring the schema up to date and return the names of what ran (empty when nothing was due)."""
-    known = [name for name, _ in MIGRATIONS]
+    known = [name for name, _ in migrations]
     if _applied(db) == known:  # the usual case costs one read and no lock
         return []
     with db.atomic():
@@ -27,7 +29,7 @@ def migrate(db: Database) -> list[str]:
                 f"{db.path} was written by a newer vademecum (it has {newer[0]!r}). It was left as it is.",
                 "Update vademecum, or use another home.",
             )
-        due = [(name, sql) for name, sql in MIGRATIONS if name not in applied]
+        due = [(name, sql) for name, sql in migrations if name not in applied]
         for name, sql in due:
             db.execute(sql)
             db.execute("INSERT INTO migrations VALUES (?, ?)", (name, now_ms()))

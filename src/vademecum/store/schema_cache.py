@@ -1,0 +1,91 @@
+"""The schema of `cache.db`: the index of pages and what was fetched from outside.
+
+Idea: a database of its own beside `state.db`, since all of it can be made again: it is in no backup, may be deleted at
+any time, and building it never keeps a turn waiting. Invariant: nothing that a person wrote is kept here only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from vademecum.errors import LockedError, StorageError
+from vademecum.store.connection import Database
+from vademecum.store.migrations import migrate
+
+FILE = "cache.db"
+
+_WIKI = """
+CREATE TABLE wiki_sources (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, root TEXT NOT NULL, reading TEXT NOT NULL
+) STRICT;
+CREATE TABLE wiki_pages (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER NOT NULL, path TEXT NOT NULL, stamp TEXT NOT NULL,
+  sha256 TEXT NOT NULL, size INTEGER NOT NULL, encoding TEXT NOT NULL, title TEXT NOT NULL, aliases TEXT NOT NULL,
+  tags TEXT NOT NULL, type TEXT NOT NULL, author TEXT NOT NULL, created INTEGER, updated INTEGER,
+  modified INTEGER NOT NULL, lines INTEGER NOT NULL, problem TEXT NOT NULL, compiled INTEGER NOT NULL,
+  UNIQUE (source, path)
+) STRICT;
+CREATE INDEX wiki_pages_sha ON wiki_pages (sha256);
+CREATE TABLE wiki_names (
+  key TEXT NOT NULL, page INTEGER NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (key, page, kind)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX wiki_names_page ON wiki_names (page);
+CREATE TABLE wiki_sections (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, page INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+  start INTEGER NOT NULL, "end" INTEGER NOT NULL, headings TEXT NOT NULL, tags TEXT NOT NULL, author TEXT NOT NULL,
+  time INTEGER, origin TEXT NOT NULL, block TEXT NOT NULL, compiled INTEGER NOT NULL, sha BLOB NOT NULL
+) STRICT;
+CREATE INDEX wiki_sections_page ON wiki_sections (page, first);
+CREATE VIRTUAL TABLE wiki_text USING fts5(
+  title, headings, body, content='', contentless_delete=1,
+  tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co M*'"
+);
+CREATE VIRTUAL TABLE wiki_words USING fts5vocab(wiki_text, row);
+CREATE TRIGGER wiki_sections_deleted AFTER DELETE ON wiki_sections
+BEGIN DELETE FROM wiki_text WHERE rowid = old.n; END;
+CREATE TABLE wiki_blocks (
+  page INTEGER NOT NULL, id TEXT NOT NULL, line INTEGER NOT NULL, PRIMARY KEY (page, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE wiki_links (
+  n INTEGER PRIMARY KEY, page INTEGER NOT NULL, line INTEGER NOT NULL, kind TEXT NOT NULL, raw TEXT NOT NULL,
+  key TEXT NOT NULL, target TEXT NOT NULL, heading TEXT NOT NULL, block TEXT NOT NULL, text TEXT NOT NULL
+) STRICT;
+CREATE INDEX wiki_links_page ON wiki_links (page, line);
+CREATE INDEX wiki_links_key ON wiki_links (key);
+CREATE TABLE wiki_texts (page INTEGER PRIMARY KEY, text BLOB NOT NULL) STRICT;
+CREATE TABLE wiki_state (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL) STRICT;
+INSERT INTO wiki_state VALUES (1, 0);
+"""
+
+CACHE_MIGRATIONS: list[tuple[str, str]] = [("wiki", _WIKI)]
+"""Named and in order, each run once; one that was released is never edited."""
+
+
+def open_cache(path: Path) -> Database:
+    """The database at `path`, its schema brought up to date; made when missing, made anew when it is damaged.
+
+    Raises LockedError, or StorageError when the disk refuses or a newer program wrote it.
+    """
+    for again in (False, True):
+        db = Database(path)
+        try:
+            migrate(db, CACHE_MIGRATIONS)
+        except LockedError:
+            raise
+        except StorageError as error:
+            if again or "damaged" not in error.message:
+                raise
+            db.close()
+            remove_cache(path)
+        else:
+            return db
+    raise AssertionError("unreachable")
+
+
+def remove_cache(path: Path) -> None:
+    """Delete the database; whoever has it open goes on with the deleted one until it opens it again."""
+    for end in ("", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{path}{end}")  # noqa: PTH108
