@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vademecum.errors import UsageError
-from vademecum.vault.obsidian import (
+from vademecum.obsidian import (
     closing,
     field,
     label_of,

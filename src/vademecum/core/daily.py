@@ -22,13 +22,14 @@ from vademecum.config import MemoryConfig
 from vademecum.disk import read_bytes, to_bytes, to_text, visible
 from vademecum.errors import ConflictError, DisabledError, NotFoundError, RefusedError, StorageError, UsageError
 from vademecum.files import LOCK_SECONDS, locked, write_atomic
-from vademecum.gate.audit import NO_FILE, AuditEntry
+from vademecum.gate.audit import AuditEntry
 from vademecum.gate.candidate import Act, Candidate, Effect, Proposal, Staged
 from vademecum.gate.dailies import FILE_NAME, TIER, written
 from vademecum.gate.door import Gate
 from vademecum.gate.selector import Copy, Selector
 from vademecum.home import AgentFolder
 from vademecum.model import Actor, Origin
+from vademecum.page import NO_FILE
 from vademecum.search.prepare import well_formed
 from vademecum.store.erasure import MARK
 

@@ -14,8 +14,9 @@ from vademecum.core.undo import Drift
 from vademecum.disk import to_bytes, visible
 from vademecum.errors import ConflictError, LockedError, RefusedError, StorageError
 from vademecum.frontmatter import FrontMatter
-from vademecum.gate.audit import HAND, NO_FILE, Audit, AuditEntry, Event
+from vademecum.gate.audit import HAND, Audit, AuditEntry, Event
 from vademecum.model import Actor, Origin
+from vademecum.page import NO_FILE
 from vademecum.store.audit import AuditRow
 
 

@@ -34,9 +34,6 @@ AuditDecision = Literal[
     "released",
 ]
 
-NO_FILE = "-"
-"""The state of a target that is no file."""
-
 HAND = "hand edit"
 """The rule of a row that records what was changed in a file from outside; its origin is `file`."""
 

@@ -18,8 +18,9 @@ from vademecum.errors import UsageError
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
 from vademecum.ids import new_id
 from vademecum.model import Origin
-from vademecum.vault.obsidian import closing, field, lines, one_form, own_slug, plain, quiet
-from vademecum.vault.page import By, Desk, Page, eol_of
+from vademecum.obsidian import closing, field, lines, one_form, own_slug, plain, quiet
+from vademecum.page import Page, eol_of
+from vademecum.vault.page import By, Desk
 
 FOLDER = "Agents"
 KEPT = 10

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 
 from vademecum.clock import iso, parse_iso
 from vademecum.model import Origin
-from vademecum.store.erasure import MARK
-from vademecum.vault.obsidian import (
+from vademecum.obsidian import (
     BLOCK_ID,
     Line,
     field,
@@ -30,6 +29,7 @@ from vademecum.vault.obsidian import (
     quiet,
     unfield,
 )
+from vademecum.store.erasure import MARK
 
 FILE = "Decisions.md"
 TITLE = "Decisions"

@@ -19,9 +19,10 @@ from vademecum.errors import AmbiguousError, ConflictError, NotFoundError, Usage
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
 from vademecum.ids import new_id
 from vademecum.model import Origin
+from vademecum.obsidian import closing, link, link_prefix, one_form
+from vademecum.page import Page, eol_of
 from vademecum.vault.decision_text import FILE, Decision, parse, render
-from vademecum.vault.obsidian import closing, link, link_prefix, one_form
-from vademecum.vault.page import By, Desk, Page, eol_of
+from vademecum.vault.page import By, Desk
 
 if TYPE_CHECKING:
     from vademecum.gate.candidate import Accepted

@@ -21,7 +21,7 @@ from vademecum.clock import iso, parse_iso
 from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
 from vademecum.model import Origin
-from vademecum.vault.obsidian import plain, quiet
+from vademecum.obsidian import plain, quiet
 from vademecum.vault.paths import month_of, month_start
 
 Signed = Literal["valid", "unsigned", "bad", "unknown"]

@@ -16,13 +16,14 @@ from vademecum.errors import StorageError
 from vademecum.gate.candidate import Act, Effect
 from vademecum.gate.selector import Copy, Selector
 from vademecum.model import Origin
+from vademecum.obsidian import in_one_line, link_prefix, quiet
+from vademecum.page import Page, eol_of, state_of
 from vademecum.store.audit import AuditRow
 from vademecum.store.erasure import MARK
 from vademecum.vault import checkpoints, projects
 from vademecum.vault.decision_text import FILE, Decision, parse, render
 from vademecum.vault.decisions import TARGET, seen_from
-from vademecum.vault.obsidian import in_one_line, link_prefix, quiet
-from vademecum.vault.page import TIER, By, Desk, Page, eol_of, state_of
+from vademecum.vault.page import TIER, By, Desk
 
 _WRITES = "('accepted', 'approved', 'undone')"
 

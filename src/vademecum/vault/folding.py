@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vademecum.disk import read_bytes, to_text
+from vademecum.page import page_at
 from vademecum.vault.decision_text import FILE, merged
-from vademecum.vault.page import page_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,12 @@ from vademecum.disk import read_bytes
 from vademecum.errors import ConflictError
 from vademecum.files import write_atomic
 from vademecum.ids import time_of
+from vademecum.obsidian import link_prefix
 from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
 from vademecum.vault.folding import Folded, fold_decisions
 from vademecum.vault.indexing import ledger_files
 from vademecum.vault.keys import Keys
 from vademecum.vault.ledger import Head, Odd, Record, read_head, records
-from vademecum.vault.obsidian import link_prefix
 from vademecum.vault.paths import MONTH, VaultPaths, month_of
 from vademecum.vault.writer import Writer
 

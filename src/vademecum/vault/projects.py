@@ -18,8 +18,9 @@ from vademecum.disk import visible
 from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError, VademecumError
 from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
-from vademecum.vault.obsidian import hashed_slug, one_form, slug_of
-from vademecum.vault.page import NO_VERSION, By, Desk, Page, state_of, version_of
+from vademecum.obsidian import hashed_slug, one_form, slug_of
+from vademecum.page import NO_VERSION, Page, state_of, version_of
+from vademecum.vault.page import By, Desk
 
 if TYPE_CHECKING:
     from vademecum.gate.audit import AuditEntry

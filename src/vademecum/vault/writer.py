@@ -18,10 +18,10 @@ from typing import NamedTuple
 from vademecum.disk import read_bytes
 from vademecum.errors import ConflictError, StorageError
 from vademecum.files import locked, write_atomic
+from vademecum.obsidian import link_prefix
 from vademecum.vault.entry import Entry, render
 from vademecum.vault.keys import Keys, Signer
 from vademecum.vault.ledger import Head, Record, last, read_at, read_head, sign
-from vademecum.vault.obsidian import link_prefix
 from vademecum.vault.paths import VaultPaths
 
 _BINARY = getattr(os, "O_BINARY", 0)
