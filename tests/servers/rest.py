@@ -72,8 +72,8 @@ class Rest:
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
-    def answer(self, request: Request) -> tuple[int, Any]:
-        """Status and JSON (None: no body; bytes: as they are)."""
+    def answer(self, request: Request) -> tuple[int, Any] | Fault:
+        """Status and JSON (None: no body; bytes: as they are); a Fault where headers matter as well."""
         raise NotImplementedError
 
     @contextlib.contextmanager
@@ -121,8 +121,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.rest.requests.append(request)
             fault = self.rest.always or (self.rest.faults.popleft() if self.rest.faults else None)
             answer = self.rest.answer(request) if fault is None or fault.done else None
+            if fault is None and isinstance(answer, Fault):
+                fault = answer
         if fault is None:
-            assert answer is not None
+            assert isinstance(answer, tuple)
             made = answer[1] if isinstance(answer[1], bytes) else b"" if answer[1] is None else _json(answer[1])
             self._send(answer[0], made, {})
         elif fault.silent:
