@@ -137,7 +137,7 @@ class GitHubServer(Rest):
         pull["deletions"] += removed
         pull["changed_files"] += 1
 
-    def release(self, repo: Repo, tag: str, body: str, *, name: str = "", at: str = "2026-05-03T10:00:00Z") -> Json:
+    def publish(self, repo: Repo, tag: str, body: str, *, name: str = "", at: str = "2026-05-03T10:00:00Z") -> Json:
         id_ = self._id()
         here, page = f"{self.base}/repos/{repo.name}/releases/{id_}", f"https://github.com/{repo.name}/releases"
         made = {
@@ -238,7 +238,7 @@ class GitHubServer(Rest):
             case ["issues"]:
                 return self._issues(request, repo)
             case ["issues" | "pulls", number, *what] if number.isdigit():
-                return self._thread(request, repo, parts[0], int(number), what)
+                return self._conversation(request, repo, parts[0], int(number), what)
             case ["readme"]:
                 return self._content(request, repo, "README.md")
             case ["contents", *path]:
@@ -271,7 +271,7 @@ class GitHubServer(Rest):
         held.sort(key=lambda one: (one[key], one["number"]), reverse=query.get("direction", "desc") == "desc")
         return self._paged(request, held, "issues")
 
-    def _thread(self, request: Request, repo: Repo, kind: str, number: int, what: list[str]) -> Fault:
+    def _conversation(self, request: Request, repo: Repo, kind: str, number: int, what: list[str]) -> Fault:
         if number in repo.gone:
             return _no(410, "This issue was deleted")
         held = (repo.issues if kind == "issues" else repo.pulls).get(number)
