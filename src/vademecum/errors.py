@@ -15,7 +15,8 @@
     ├── StorageError          the disk or the database refused (full, read-only, damaged)
     ├── ModelError            the chat model or the embedder could not be reached or answered nonsense
     │   └── NoModelError      no model is configured
-    └── ProviderError         the external memory could not be used
+    ├── ProviderError         the external memory could not be used
+    └── SourceError           an outside source of the library could not be asked, or answered nonsense
 
 Invariant: a message says what was wrong and what was kept; a hint says what to do next. `code` is stable (see
 VERSIONING.md), the wording is not.
@@ -174,6 +175,30 @@ class ProviderError(VademecumError):
     """
 
     code = "provider"
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        passing: bool = False,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.passing = passing
+        self.status = status
+        self.retry_after = retry_after
+
+
+class SourceError(VademecumError):
+    """An outside source of the library could not be reached, refused, or answered nonsense; what is cached is kept.
+
+    `passing` is true when the same call may succeed later (no network, 429, 500, time-out); `retry_after` how many
+    seconds the source asks to wait; `status` its HTTP status, if one came.
+    """
+
+    code = "source"
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 from vademecum.clock import Clock, now_ms
 from vademecum.errors import ConfigError, ProviderError
+from vademecum.wire import PASSING, is_loopback, retry_after, words
 
 if TYPE_CHECKING:
     import httpx2
@@ -26,8 +27,6 @@ LARGEST = 8_000_000
 
 _QUOTED = 200  # characters of the vendor's own words in a message
 _REDIRECTS = 3
-_PASSING = frozenset({408, 423, 425, 429, 500, 502, 503, 504, 507, 520, 521, 522, 523, 524, 529})
-_LOOPBACK = frozenset({"localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Http:
     def _client(self) -> httpx2.Client:
         import httpx2  # 60 ms
 
-        local = _is_loopback(urlsplit(self.base).hostname or "")
+        local = is_loopback(urlsplit(self.base).hostname or "")
         return httpx2.Client(headers=self._headers, trust_env=not local, verify=not local or _is_tls(self.base))
 
     def close(self) -> None:
@@ -189,8 +188,8 @@ class Http:
         return b"".join(parts)
 
     def _refusal(self, place: str, reply: Reply) -> ProviderError:
-        status, passing = reply.status, reply.status in _PASSING
-        wait = self._wait(reply.headers) if passing else None
+        status, passing = reply.status, reply.status in PASSING
+        wait = retry_after(reply.headers, self._clock()) if passing else None
         if status == 401:
             said, hint = "refused the key", "Check the key in .env; `vademecum memory setup` asks for a new one."
         elif status in (402, 403):
@@ -206,27 +205,14 @@ class Http:
             said, hint = "has a fault of its own at present", "It is tried again later; nothing was lost."
         else:
             said, hint = "refused the request", "The vendor's words say why."
-        words = self._without_keys(_words(reply.body))[:_QUOTED]
+        said_by_it = self._without_keys(words(reply.body))[:_QUOTED]
         return ProviderError(
-            f"{self.vendor} {said} ({place}: HTTP {status}){': ' + words if words else '.'}",
+            f"{self.vendor} {said} ({place}: HTTP {status}){': ' + said_by_it if said_by_it else '.'}",
             hint,
             passing=passing or status >= 500,
             status=status,
             retry_after=wait,
         )
-
-    def _wait(self, headers: Mapping[str, str]) -> float | None:
-        """Seconds of the header Retry-After, which is a number or a date."""
-        text = headers.get("retry-after", "").strip()
-        try:
-            return max(0.0, min(float(text), 86_400.0))
-        except ValueError:
-            from email.utils import parsedate_to_datetime
-
-            try:
-                return max(0.0, min(parsedate_to_datetime(text).timestamp() - self._clock() / 1000, 86_400.0))
-            except (ValueError, OverflowError):
-                return None
 
     def _without_keys(self, text: str) -> str:
         for value in self._headers.values():
@@ -247,7 +233,7 @@ def checked(vendor: str, base: str) -> str:
         raise ConfigError(f"The address of {vendor} cannot be read: {error}.", "Write it as https://host.") from error
     if parts.username or parts.password or not host or parts.scheme not in ("http", "https"):
         raise ConfigError(f"The address of {vendor} is not of the form https://host:port/path.", "Keys go to .env.")
-    if parts.scheme == "http" and not _is_loopback(host):
+    if parts.scheme == "http" and not is_loopback(host):
         raise ConfigError(
             f"The address of {vendor} (http://{host}) is not encrypted: the key and all that is said could be read.",
             "Use https, or a tunnel to a port of this machine (ssh -L).",
@@ -272,10 +258,6 @@ def schema_error(vendor: str, what: str) -> ProviderError:
     )
 
 
-def _is_loopback(host: str) -> bool:
-    return host in _LOOPBACK or (host.startswith("127.") and host.replace(".", "").isdigit())
-
-
 def _is_tls(url: str) -> bool:
     return url.startswith("https:")
 
@@ -287,20 +269,3 @@ def _host(url: str) -> str:
 
 def _place(method: str, path: str) -> str:
     return f"{method} {path.partition('?')[0]}"
-
-
-def _words(body: bytes) -> str:
-    """The vendor's sentence about an error, from the shapes that are common; nothing from a web page."""
-    text = body[:4000].decode("utf-8", "replace").strip()
-    try:
-        found: object = json.loads(body) if len(body) <= 100_000 else None
-    except (ValueError, RecursionError):
-        return "" if text.startswith("<") else " ".join(text.split())
-    for _ in range(4):
-        if isinstance(found, list) and found:
-            found = cast("list[object]", found)[0]
-        if not isinstance(found, dict):
-            break
-        data = cast("dict[str, object]", found)
-        found = next((data[key] for key in ("message", "detail", "error", "msg", "reason") if data.get(key)), None)
-    return " ".join(found.split()) if isinstance(found, str) else ""

@@ -13,6 +13,7 @@ from pathlib import Path
 from vademecum.errors import LockedError, StorageError
 from vademecum.store.connection import Database
 from vademecum.store.migrations import migrate
+from vademecum.store.schema_library import LIBRARY
 
 FILE = "cache.db"
 
@@ -59,7 +60,7 @@ CREATE TABLE wiki_state (one INTEGER PRIMARY KEY CHECK (one = 1), generation INT
 INSERT INTO wiki_state VALUES (1, 0);
 """
 
-CACHE_MIGRATIONS: list[tuple[str, str]] = [("wiki", _WIKI)]
+CACHE_MIGRATIONS: list[tuple[str, str]] = [("wiki", _WIKI), ("library", LIBRARY)]
 """Named and in order, each run once; one that was released is never edited."""
 
 
