@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from vademecum.config import Config
 from vademecum.errors import UsageError
+from vademecum.late import dataclass
 from vademecum.model import OWNER, StoreName
 
 _LOWER = "abcdefghijklmnopqrstuvwxyz0123456789_-"

@@ -6,9 +6,11 @@ every room may import it; an `Origin` survives `Origin.parse(str(origin))`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 from urllib.parse import quote, unquote
+
+from vademecum.late import dataclass
 
 OWNER = "owner"
 """The user whom an agent belongs to."""

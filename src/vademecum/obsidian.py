@@ -12,11 +12,11 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
 from vademecum.errors import UsageError
+from vademecum.late import dataclass
 
 BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$")
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from vademecum.disk import read_bytes, to_bytes, to_text, visible
 from vademecum.errors import ConflictError
 from vademecum.files import LOCK_SECONDS, locked, write_atomic
+from vademecum.late import dataclass
 
 NO_VERSION = "none"
 """The version of a page that does not exist."""

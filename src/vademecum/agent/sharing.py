@@ -8,10 +8,10 @@ it, and neither is an incognito one, which leaves no cursor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vademecum.errors import VademecumError
+from vademecum.late import dataclass
 from vademecum.model import Origin
 from vademecum.store import vault as rows
 from vademecum.store.vault import ShownRow

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ import msgspec
 from vademecum.clients.transcript import OWN_TOOLS, Entry, Parser, Said, UnreadableLine, outside_tags, person_words
 from vademecum.gate.trust import digest_of, joined_outside, tool_origin
 from vademecum.ids import new_id
+from vademecum.late import dataclass
 from vademecum.model import Origin
 from vademecum.sessions.types import NewMessage
 from vademecum.store.imported import Imported, Item, recorded

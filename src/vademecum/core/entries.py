@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, repeat
 
 from vademecum.disk import to_bytes, to_text, visible
+from vademecum.late import dataclass
 
 DELIMITER = "\n§\n"
 """What stands between two entries; counted as 3 characters."""

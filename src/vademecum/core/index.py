@@ -7,10 +7,10 @@ rewrites or takes out the one line that it means and keeps every other byte.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from vademecum.core.slugs import link_to, linked
 from vademecum.frontmatter import one_line
+from vademecum.late import dataclass
 
 HOOK_CHARACTERS = 150
 """Longest hook of a line that we write, in characters."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +34,7 @@ from vademecum.gate.audit import AuditEntry
 from vademecum.gate.candidate import Act, Candidate, Finding, Proposal, Staged
 from vademecum.gate.structure import neutralise
 from vademecum.home import AgentFolder
+from vademecum.late import dataclass
 from vademecum.model import Actor, Origin, StoreName
 from vademecum.store.core_entries import EntryChange, EntryLedger, EntryRecord
 

@@ -5,9 +5,10 @@ Idea: small frozen types beside the room's one class. Invariant: nothing here re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
+
+from vademecum.late import dataclass
 
 NoteType = Literal["user", "feedback", "project", "reference"]
 NOTE_TYPES: tuple[str, ...] = get_args(NoteType)

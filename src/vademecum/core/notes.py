@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,7 @@ from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.gate.audit import AuditEntry
 from vademecum.gate.candidate import Accepted, Act, Action, Candidate, Effect, Proposal, Staged
 from vademecum.home import AgentFolder
+from vademecum.late import dataclass
 from vademecum.model import Actor, Origin
 from vademecum.store.erasure import MARK
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from vademecum.core.entries import Document, clean, near_key, preview
 from vademecum.errors import AmbiguousError, BlockedError, NotFoundError, UsageError
 from vademecum.gate.redactor import Redactor
+from vademecum.late import dataclass
 
 Shown = Callable[[Document], Sequence[str]]
 

@@ -8,7 +8,6 @@ named in the text instead of being left out silently.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Literal
 
 from vademecum.core.entries import DELIMITER
@@ -21,6 +20,7 @@ from vademecum.errors import UnreadableError
 from vademecum.gate.redactor import Redactor
 from vademecum.gate.structure import neutralise
 from vademecum.home import AgentFolder
+from vademecum.late import dataclass
 from vademecum.model import StoreName
 
 IDENTITY_CHARACTERS = 20_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vademecum.core.entries import Document, join, split
@@ -17,6 +16,7 @@ from vademecum.core.undo import Drift, came_and_went, state_of
 from vademecum.errors import LockedError, StorageError
 from vademecum.gate.audit import HAND, Event
 from vademecum.gate.proposals import sha256_of
+from vademecum.late import dataclass
 from vademecum.model import Origin, StoreName
 from vademecum.store.audit import AuditRow
 from vademecum.store.core_entries import EntryRecord

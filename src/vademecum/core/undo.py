@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from vademecum.core.entries import Document, join, preview, split
@@ -18,6 +17,7 @@ from vademecum.errors import ConflictError, RefusedError
 from vademecum.gate.audit import Audit, AuditEntry
 from vademecum.gate.candidate import Effect
 from vademecum.gate.proposals import sha256_of
+from vademecum.late import dataclass
 
 Placed = tuple[tuple[int, str], ...]
 """Places (from 0) in the store, each with an entry's text, or with its SHA-256 once it is written down."""

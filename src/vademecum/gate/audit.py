@@ -8,7 +8,6 @@ makes it say something else; whatever is edited, taken out, put in or moved in i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, cast
 
 from vademecum.clock import Clock, now_ms
@@ -16,6 +15,7 @@ from vademecum.errors import NotFoundError
 from vademecum.gate.candidate import Action
 from vademecum.gate.proposals import sha256_of
 from vademecum.gate.redactor import KEY_NAME, Redactor
+from vademecum.late import dataclass
 from vademecum.model import Actor, Origin
 from vademecum.store import Database
 from vademecum.store.audit import WRITES, AuditRow, AuditStore, hash_of

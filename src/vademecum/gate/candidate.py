@@ -7,9 +7,9 @@ exact bytes that will be written, and their SHA-256.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
 
+from vademecum.late import dataclass, field
 from vademecum.model import Actor, Origin
 
 Action = Literal["add", "replace", "remove"]

@@ -6,11 +6,10 @@ Invariant: asked anew at every use; a home without a quarantine pays one look in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from vademecum.errors import LockedError, StorageError
 from vademecum.gate.candidate import Finding
 from vademecum.gate.selector import Selector
+from vademecum.late import dataclass
 from vademecum.model import Origin
 from vademecum.store import quarantine as rows
 from vademecum.store.connection import Database

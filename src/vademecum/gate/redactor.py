@@ -8,13 +8,14 @@ text without a secret touches the disk.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.config import GateConfig
 from vademecum.errors import ConfigError, StorageError
+from vademecum.late import dataclass
 
 if TYPE_CHECKING:
     from vademecum.gate.secrets import Secret

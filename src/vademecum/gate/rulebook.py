@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
+
+from vademecum.late import dataclass
 
 _DEFINITION = re.compile(r"@([A-Z]+) = (.*)")
 _RANKS = {letter: rank for rank, letter in enumerate(" etaoinsrhldcumfpgwybvk")}  # European text's most frequent first

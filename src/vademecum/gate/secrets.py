@@ -11,11 +11,11 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from vademecum.gate.rulebook import Judge, Rule, Rulebook
+from vademecum.late import dataclass
 
 ROUNDS = 8
 """How often a text is looked at again after something was replaced in it."""

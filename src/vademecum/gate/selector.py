@@ -8,11 +8,11 @@ what cannot match, for the database.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal, get_args
 from urllib.parse import quote, urlsplit
 
 from vademecum.errors import UsageError
+from vademecum.late import dataclass
 from vademecum.model import OWNER, Origin
 
 SelectorKind = Literal["url", "tool", "connector", "agent", "import", "session", "user", "entry"]

@@ -13,12 +13,12 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from vademecum.clock import Clock, now_ms
 from vademecum.errors import ModelError, VademecumError
 from vademecum.ids import new_id
+from vademecum.late import dataclass
 from vademecum.store import Database, jobs
 from vademecum.store.jobs import JobRow
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from vademecum.late import dataclass, field
 from vademecum.search.prepare import LONGEST_WORD, SPACELESS, fold, is_marked, spellings, symbol, well_formed
 from vademecum.search.stopwords import stop_words
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from vademecum.late import dataclass, field
 from vademecum.search.prepare import extra_spellings, fold
 from vademecum.search.query import Term, literal
 

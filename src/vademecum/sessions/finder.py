@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from vademecum.late import dataclass, field
 from vademecum.model import Actor
 from vademecum.search.query import LONGEST_PHRASE, Query, Term, literal, read
 from vademecum.search.rank import SHORT, Reader, Reading, Wanted, beside, comparable, weight

@@ -6,9 +6,9 @@ Idea: frozen values with the field names that scripts see. Invariant: content is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from vademecum.late import dataclass
 from vademecum.model import Origin
 
 Role = Literal["user", "assistant", "tool", "system"]

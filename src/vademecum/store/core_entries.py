@@ -7,8 +7,9 @@ from this table. Invariant: the files never depend on it; a missing row only mea
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
+from vademecum.late import dataclass
 from vademecum.model import OWNER, Actor, StoreName
 from vademecum.store.connection import Database
 

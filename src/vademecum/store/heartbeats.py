@@ -6,8 +6,7 @@ holds the newest call only, and no content of a conversation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vademecum.late import dataclass
 from vademecum.store.connection import Database
 
 DETAIL_CHARS = 300

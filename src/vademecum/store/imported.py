@@ -7,8 +7,7 @@ transaction that stores what it vouches for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vademecum.late import dataclass
 from vademecum.model import Actor
 from vademecum.store.connection import Database
 

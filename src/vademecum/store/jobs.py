@@ -7,8 +7,8 @@ Invariant: whoever lost the lease changes nothing any more: every later statemen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from vademecum.late import dataclass
 from vademecum.store.connection import Database
 
 

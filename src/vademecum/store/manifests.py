@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from vademecum.late import dataclass
 from vademecum.model import Actor
 from vademecum.store.connection import Database
 

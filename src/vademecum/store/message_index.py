@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
+from vademecum.late import dataclass
 from vademecum.model import Actor
 from vademecum.store import sessions
 from vademecum.store.connection import Database, Value

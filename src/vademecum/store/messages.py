@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from vademecum.errors import LockedError
+from vademecum.late import dataclass
 from vademecum.model import Actor
 from vademecum.store.connection import Database, translated
 

@@ -7,8 +7,8 @@ Invariant: a mark is set or taken in the transaction that changes the log; every
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from vademecum.late import dataclass
 from vademecum.store.connection import Database
 
 # as in the partial index, so that it is used

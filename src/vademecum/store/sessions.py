@@ -7,8 +7,8 @@ changes a session of another agent or user, and an open key or an import source 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from vademecum.late import dataclass
 from vademecum.model import Actor
 from vademecum.store.connection import Database, Row
 

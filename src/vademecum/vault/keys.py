@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -19,6 +18,7 @@ from vademecum.disk import read_bytes
 from vademecum.errors import StorageError, UnreadableError
 from vademecum.files import locked, write_atomic
 from vademecum.home import folder_name
+from vademecum.late import dataclass
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from msgspec.json import encode as encode_json
 from vademecum.errors import UsageError
 from vademecum.home import folder_name
 from vademecum.ids import time_of
+from vademecum.late import dataclass
 from vademecum.model import Origin
 from vademecum.vault.entry import ULID, Entry, sha_of
 from vademecum.vault.keys import Signer, is_key, key_id, verifies

@@ -7,7 +7,6 @@ person's act is recorded in its place.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from vademecum.clock import Clock, now_ms
 from vademecum.files import LOCK_SECONDS
 from vademecum.gate.candidate import Accepted, Act, Action, Candidate, Effect, Staged
 from vademecum.gate.door import Gate
+from vademecum.late import dataclass
 from vademecum.model import Actor, Origin
 from vademecum.page import Page, page_at, tidy
 

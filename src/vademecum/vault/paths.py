@@ -7,7 +7,6 @@ own folder (`vault.path`, or `vault.subfolder` in it), whatever a name says; not
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from vademecum.config import VaultConfig
 from vademecum.errors import ConfigError
 from vademecum.home import Home, folder_name
+from vademecum.late import dataclass
 
 MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 """The name of a month's file, without its suffix."""

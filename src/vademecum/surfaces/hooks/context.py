@@ -8,7 +8,8 @@ snapshots give equal bytes; the mark stands last, so that whoever finds it has t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from vademecum.late import dataclass
 
 CAP = 10_000
 """Claude Code's limit for a hook's context, in UTF-16 code units (as JavaScript counts)."""

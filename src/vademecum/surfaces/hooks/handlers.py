@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from vademecum.clients.recorder import CHANNEL, Recorder
 from vademecum.errors import LockedError, StorageError, VademecumError
 from vademecum.home import Home
+from vademecum.late import dataclass, field
 from vademecum.model import OWNER
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
 
