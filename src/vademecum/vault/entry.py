@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote
 
@@ -20,6 +19,7 @@ from msgspec.json import encode as encode_json
 from vademecum.clock import iso, parse_iso
 from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
+from vademecum.late import dataclass, field
 from vademecum.model import Origin
 from vademecum.obsidian import plain, quiet
 from vademecum.vault.paths import month_of, month_start

@@ -8,10 +8,10 @@ it is asked for, and there is no way to write under another agent's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from vademecum.late import dataclass
 from vademecum.model import Origin
 from vademecum.vault.entry import Entry, Logged
 from vademecum.vault.page import By
