@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vademecum.agent.session import Session
     from vademecum.bank.bank import Bank
     from vademecum.bank.typed import Ask
+    from vademecum.bank.types import Fact
     from vademecum.config import Config
     from vademecum.core.daily import DailyNotes
     from vademecum.core.memory import CoreMemory
@@ -267,6 +268,7 @@ class Vademecum:
             embedder=lambda: self.embedder,
             model=self._reflecting,
             daily=lambda: self.folder.daily if self.config.memory.daily_notes else None,
+            contradicted=self._contradicted,
         )
         self.gate.register(FactsTier(bank))
         return bank
@@ -287,6 +289,11 @@ class Vademecum:
         from vademecum.agent.vaulting import open_vault
 
         return open_vault(self)
+
+    def _contradicted(self, fact: Fact) -> str:
+        from vademecum.agent.vaulting import contradicted
+
+        return contradicted(self, fact.text, f"the fact {fact.id}", fact.origin)
 
     def _reflecting(self) -> Ask | None:
         from vademecum.agent.spending import asker

@@ -104,24 +104,27 @@ def _channel(caller: Caller) -> str:
 def _add(caller: Caller, args: dict[str, Any]) -> Answer:
     type_, summary, body = _text(args, "type") or "note", _text(args, "summary", needed=True), _text(args, "body")
     done = caller.vm.vault.log(type_, summary, body=body, ref=_optional(args, "ref"), **_by(caller, summary, body))
-    return _logged(done)
+    return _logged(caller, done)
 
 
 def _ack(caller: Caller, args: dict[str, Any]) -> Answer:
     note = _text(args, "summary")
-    return _logged(caller.vm.vault.ack(_text(args, "id", needed=True), note, **_by(caller, note)))
+    return _logged(caller, caller.vm.vault.ack(_text(args, "id", needed=True), note, **_by(caller, note)))
 
 
 def _amend(caller: Caller, args: dict[str, Any]) -> Answer:
     summary, body = _text(args, "summary", needed=True), _text(args, "body")
     id_ = _text(args, "id", needed=True)
-    return _logged(caller.vm.vault.amend(id_, summary, body=body, **_by(caller, summary, body)))
+    return _logged(caller, caller.vm.vault.amend(id_, summary, body=body, **_by(caller, summary, body)))
 
 
-def _logged(done: Logged) -> Answer:
+def _logged(caller: Caller, done: Logged) -> Answer:
+    answer: Answer = {"success": True, "message": neutralise(done.message) or "Logged."}
+    if done.contradicts:
+        answer["may_contradict"] = [_decision(one) for one in _heard(caller, done.contradicts)]
     if done.entry is None:
-        return {"success": True, "staged": True, "proposal": done.proposal, "message": done.message}
-    return {"success": True, "id": done.entry.id, "message": done.message or "Logged."}
+        return answer | {"staged": True, "proposal": done.proposal}
+    return answer | {"id": done.entry.id}
 
 
 def _read(caller: Caller, args: dict[str, Any]) -> Answer:
@@ -181,11 +184,11 @@ def _decide(caller: Caller, args: dict[str, Any]) -> Answer:
         supersedes=_texts(args, "supersedes"),
         **_by(caller, what, why, other),
     )
-    answer: Answer = {"success": True, "message": f"{done.message} {done.note}".strip()}
-    if done.outcome == "staged":
-        return answer | {"staged": True, "proposal": done.proposal}
+    answer: Answer = {"success": True, "message": neutralise(f"{done.message} {done.note}".strip())}
     if done.contradicts:
         answer["may_contradict"] = [_decision(one) for one in _heard(caller, done.contradicts)]
+    if done.outcome == "staged":
+        return answer | {"staged": True, "proposal": done.proposal}
     return answer | {"id": done.decision.id, "outcome": done.outcome}
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from vademecum.errors import VademecumError
 from vademecum.vault.page import By, Desk
 from vademecum.vault.paths import VaultPaths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.model import Origin
     from vademecum.vault.checkpoints import Checkpoints
     from vademecum.vault.decision_text import Decision
     from vademecum.vault.decisions import Decisions
@@ -50,6 +52,7 @@ def open_vault(vm: Vademecum) -> Vault:
             lambda: decisions(vm),
             lambda: projects(vm),
             lambda: checkpoints(vm),
+            lambda statements: against(vm, statements),
             brief,
         )
     )
@@ -73,6 +76,25 @@ def decisions(vm: Vademecum) -> Decisions:
 
     own = desk(vm)
     return Decisions(own, contradicts=contradicts, project_page=lambda name: projects(vm).page_of(name))
+
+
+def against(vm: Vademecum, statements: Sequence[str]) -> tuple[Decision, ...]:
+    """The standing decisions that any of `statements` may contradict, as far as they are proved."""
+    kept = decisions(vm)
+    book = kept.book()
+    found = {one.id: one for statement in statements for one in kept.against(statement, book)}
+    return tuple(proved(vm, one) for one in shown(vm, found.values()))
+
+
+def contradicted(vm: Vademecum, statement: str, what: str, origin: Origin) -> str:
+    """What the author of a statement that was kept as `what` has to know of the decisions that it may contradict; the
+    log is told. Empty mostly; another user's statements are not told of."""
+    if not vm.actor.is_owner:
+        return ""
+    try:
+        return vm.vault.point_out(statement, what, origin=origin)
+    except VademecumError as error:  # what was kept is kept
+        return f"Whether it contradicts a decision could not be told in the log: {error.message}"
 
 
 def signed_by(vm: Vademecum, one: Decision) -> str:

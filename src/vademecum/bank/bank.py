@@ -7,6 +7,7 @@ every write goes through the gate; nothing that was said is lost by retaining, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -53,7 +54,9 @@ class Bank:
         embedder: Callable[[], Embedder | None] = lambda: None,
         model: Callable[[], Ask | None] = lambda: None,
         daily: Callable[[], Path | None] = lambda: None,
+        contradicted: Callable[[Fact], str] | None = None,
     ) -> None:
+        """`contradicted` says what the author of a new fact has to know of what was decided elsewhere."""
         self.db = db
         self.actor = actor
         self.config = config
@@ -62,6 +65,7 @@ class Bank:
         self.embedder = embedder
         self.model = model
         self.daily = daily
+        self._contradicted = contradicted
         self.ledger = Ledger(db, actor, config.bank, gate, clock, local_tools=config.gate.local_tools)
         self.scopes = Scopes(db, actor, config.bank)
 
@@ -109,7 +113,7 @@ class Bank:
             at=at,
         )
         shared = draft.scope in SHARED and not self._at_once(draft.origin)
-        return self.ledger.keep(draft, unattended=unattended, propose=propose or shared)
+        return self.point_out(self.ledger.keep(draft, unattended=unattended, propose=propose or shared))
 
     def correct(
         self,
@@ -146,7 +150,17 @@ class Bank:
             old=old.id,
             at=at,
         )
-        return self.ledger.correct(draft, unattended=unattended)
+        return self.point_out(self.ledger.correct(draft, unattended=unattended))
+
+    def point_out(self, done: Retained) -> Retained:
+        """`done`, a new fact's message saying also which decisions it may contradict.
+
+        Inside of a transaction nothing happens: whoever began that asks again when it is over.
+        """
+        if done.outcome != "new" or done.fact is None or self._contradicted is None or self.db.raw.in_transaction:
+            return done
+        said = self._contradicted(done.fact) if done.fact.valid_to is None else ""
+        return replace(done, message=f"{done.message} {said}".strip()) if said else done
 
     def edit(
         self,

@@ -63,8 +63,8 @@ class FactsTier:
             return self._ledger.close(draft, act=act).message
         draft = draft.reading(proposal.text)
         if draft.op == "correct":
-            return self._ledger.correct(draft, act=act, id_=proposal.target).message
-        return self._ledger.keep(draft, act=act, id_=proposal.target).message
+            return self._bank.point_out(self._ledger.correct(draft, act=act, id_=proposal.target)).message
+        return self._bank.point_out(self._ledger.keep(draft, act=act, id_=proposal.target)).message
 
     def _draft(self, proposal: Proposal) -> Draft:
         kept = facts.draft(self._ledger.db, proposal.id)

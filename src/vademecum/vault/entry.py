@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from msgspec.json import encode as encode_json
@@ -23,6 +23,9 @@ from vademecum.late import dataclass, field
 from vademecum.model import Origin
 from vademecum.obsidian import plain, quiet
 from vademecum.vault.paths import month_of, month_start
+
+if TYPE_CHECKING:
+    from vademecum.vault.decision_text import Decision
 
 Signed = Literal["valid", "unsigned", "bad", "unknown"]
 """`valid`: as its author signed it; `unsigned`: a person's line; `bad`: changed, or not by whom it names; `unknown`:
@@ -83,12 +86,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """What became of an append: the entry, or the proposal that waits for a person. `message` is for its author."""
+    """What became of an append: the entry, or the proposal that waits for a person. `message` is for its author;
+    `contradicts` are standing decisions that it may contradict."""
 
     outcome: Literal["new", "staged"]
     entry: Entry | None
     proposal: str | None = None
     message: str = ""
+    contradicts: tuple[Decision, ...] = ()
 
 
 def make(

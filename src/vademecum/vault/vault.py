@@ -8,16 +8,20 @@ it is asked for, and there is no way to write under another agent's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vademecum.late import dataclass
-from vademecum.model import Origin
+from vademecum.model import Origin, tokens
+from vademecum.obsidian import link_prefix
+from vademecum.vault.against import found_by, named, pointed_out, told, typed
 from vademecum.vault.entry import Entry, Logged
 from vademecum.vault.page import By
 
 if TYPE_CHECKING:
     from vademecum.store import Database
+    from vademecum.vault.against import Against
     from vademecum.vault.checkpoints import Checkpoints, Kept, State
     from vademecum.vault.decision_text import Decision
     from vademecum.vault.decisions import Decided, Decisions
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from vademecum.vault.verify import Report
 
 SHELL = "cli"
+_POINTED = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,7 @@ class Parts:
     decisions: Callable[[], Decisions]
     projects: Callable[[], Projects]
     checkpoints: Callable[[], Checkpoints]
+    against: Against
     brief: Callable[[str | None, int], Brief]
 
 
@@ -89,20 +95,48 @@ class Vault:
         session: str | None = None,
         unattended: bool = False,
     ) -> Logged:
-        """Append one entry; see `LiveLog.append`. In the conversation that wrote it, it is seen already."""
+        """Append one entry; see `LiveLog.append`. In the conversation that wrote it, it is seen already.
+
+        When it may contradict a standing decision, it names that, and its author is told.
+        """
+        found = found_by(self._against, type, summary, body, ref)
         done = self.live.append(
-            type, summary, channel=channel, ref=ref, body=body, at=at, origin=origin, session=session,
-            unattended=unattended,
+            type, summary, channel=channel, ref=ref, body=self._naming(body, found), at=at, origin=origin,
+            session=session, unattended=unattended,
         )  # fmt: skip
-        return self._known(done, session, channel)
+        return self._known(told(done, found), session, channel)
 
     def amend(
         self, id: str, summary: str, *, body: str = "", channel: str = "", origin: Origin | None = None,  # noqa: A002
         session: str | None = None,
     ) -> Logged:  # fmt: skip
         """Append an entry that corrects or completes another one, which stays as it is. Raises NotFoundError."""
+        found = found_by(self._against, "amend", summary, body)
+        body = self._naming(body, found)
         done = self.live.amend(id, summary, body=body, channel=channel, origin=origin, session=session)
-        return self._known(done, session, channel)
+        return self._known(told(done, found), session, channel)
+
+    def point_out(self, statement: str, what: str, *, origin: Origin, session: str | None = None) -> str:
+        """Say in the log that `statement`, which was kept elsewhere as `what`, may contradict a standing decision, and
+        give the sentence for its author; nothing happens when it contradicts none.
+
+        Raises what `LiveLog.append` raises.
+        """
+        found = self._against([statement])
+        if not found:
+            return ""
+        ids = ", ".join(one.id for one in found[:3])
+        line = f"May contradict the decision {ids}: {' '.join(statement.split())}"
+        line = line if len(line) <= _POINTED else f"{line[: _POINTED - 1]}…"
+        body = f"Kept as {what}.\n\n{self._naming('', found)}"
+        self.live.append("contradiction", line, body=body, origin=origin, session=session)
+        return pointed_out(found, words=False)  # the answer may go to a model, which has not heard its author
+
+    def _against(self, statements: Sequence[str]) -> tuple[Decision, ...]:
+        return self._parts.against(statements) if self.live.paths.decisions.exists() else ()
+
+    def _naming(self, body: str, found: Sequence[Decision]) -> str:
+        return named(body, found, link_prefix(self.live.paths.root), self.live.actor.agent) if found else body
 
     def ack(
         self, id: str, note: str = "", *, channel: str = "", origin: Origin | None = None,  # noqa: A002
@@ -115,8 +149,22 @@ class Vault:
         return self._known(done, session, channel)
 
     def delta(self, session: str | None = None, *, channel: str = "", budget: int = 600, remind: bool = True) -> Delta:
-        """What this conversation has not seen; `commit` it when it has reached the reader. See `Reading.delta`."""
-        return self.reading.delta(window(session, channel), budget=budget, remind=remind)
+        """What this conversation has not seen; `commit` it when it has reached the reader. See `Reading.delta`.
+
+        What a person typed into the log, and may contradict a standing decision, is pointed out below it.
+        """
+        found = self.reading.delta(window(session, channel), budget=budget, remind=remind)
+        lines = typed(found.entries, self._against) if any(not one.agent for one in found.entries) else []
+        if not lines:
+            return found
+        from vademecum.vault.delta import LEAST
+
+        room = max(LEAST, budget) - sum(tokens(line) + 1 for line in lines)
+        if found.tokens > room:
+            found = self.reading.delta(window(session, channel), budget=room, remind=remind)
+            lines = typed(found.entries, self._against)
+        text = "\n".join([found.text, *lines])
+        return replace(found, text=text, tokens=tokens(text))
 
     def commit(self, delta: Delta, *, turn: str = "", how: str = "prompt") -> None:
         """See `Reading.commit`."""

@@ -116,6 +116,7 @@ def retain_session(
                 keeper.keep(finding)
             if exchange.state == "answered":
                 keeper.notice(exchange, old.looked_to)
+    report.kept[:] = map(bank.point_out, report.kept)
     return report
 
 
@@ -144,6 +145,7 @@ def ask_about(
             report.refused += answer.dropped if answer.usable else ("The model gave no usable answer, twice.",)
         rows = {row.id: row for one, _ in group for row in one.rows}
         moved = Cursors(cursors.looked_to, end)
+        before = len(report.kept)
         with bank.db.atomic():
             if not rows_.move(bank.db, bank.actor, conversation.session, cursors, moved):
                 return report  # another worker goes on from there
@@ -151,6 +153,7 @@ def ask_about(
             for fact in drawn:
                 if not _overlaps(fact, there):
                     keeper.keep_drawn(fact, rows[fact.message], shown)
+        report.kept[before:] = map(bank.point_out, report.kept[before:])
         cursors, report.exchanges = moved, report.exchanges + len(group)
     return report
 

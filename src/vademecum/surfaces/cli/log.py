@@ -118,11 +118,14 @@ def report_logged(app: App, done: Logged) -> None:
     style = app.style
     if done.entry is None:
         data = {"success": True, "done": True, "staged": True, "proposal": done.proposal, "message": done.message}
+        data |= {"may_contradict": [one.id for one in done.contradicts]}
         who = f"  A person decides: vademecum review show {done.proposal}"
-        app.emit(data, style.dim("• ") + done.message, style.dim(who))
+        app.emit(data, style.dim("• ") + printable(done.message), style.dim(who))
         return
     data = {"success": True, "done": True, **entry_json(done.entry), "message": done.message}
-    notes = [f"  {style.dim(done.message)}"] if done.message else []
+    data |= {"may_contradict": [one.id for one in done.contradicts]}
+    message = printable(done.message)
+    notes = [f"  {style.warn(message) if done.contradicts else style.dim(message)}"] if message else []
     app.emit(data, f"{style.good('✓')} Logged as {done.entry.id} in {printable(done.entry.path)}.", *notes)
 
 
