@@ -11,7 +11,7 @@ import vademecum
 from vademecum.agent.retainer import retain_now
 from vademecum.agent.vademecum import Vademecum
 from vademecum.model import Origin
-from vademecum.vault.decisions import may_share
+from vademecum.vault.against import may_share
 
 EXCLUDING = [
     ("Secrets are stored in the system keyring", "Secrets are not stored in the system keyring"),

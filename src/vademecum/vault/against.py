@@ -8,11 +8,14 @@ another agent, and one that refers to the decision has said what it has to say.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
+from vademecum.disk import read_bytes, to_text
 from vademecum.obsidian import link
 from vademecum.vault.entry import BODY_CHARS, Entry, Logged
 from vademecum.vault.marks import ACK
@@ -25,6 +28,9 @@ Against = Callable[[Sequence[str]], "tuple[Decision, ...]"]
 """The standing decisions that any of some statements may contradict."""
 UNCHECKED = (ACK, "decision", "project", "key")
 """Types of entries that state nothing new: a decision is compared when it is made."""
+_SHARED = 0.4  # of the shorter statement's words; two that exclude each other share half of what carries something
+_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|(?<![^\W\d_])[^\W\d_]{3,4}")
+_HEADING = re.compile(r"^##[ \t]+(.+)$", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _MOST_SENTENCES, _LONGEST_SENTENCE, _MOST_NAMED = 40, 300, 3
 
@@ -33,6 +39,28 @@ def sentences(summary: str, body: str = "") -> list[str]:
     """What is compared: the summary whole, the first 40 sentences of the body."""
     parts = [part.strip() for part in _SENTENCE.split(body[: _MOST_SENTENCES * _LONGEST_SENTENCE])] if body else []
     return [summary, *(part for part in parts[:_MOST_SENTENCES] if 0 < len(part) <= _LONGEST_SENTENCE)]
+
+
+def may_concern(statements: Sequence[str], path: Path) -> bool:
+    """Whether any heading of `Decisions.md` shares words with one of the statements: else it need not be read.
+
+    Raises UnreadableError.
+    """
+    data = read_bytes(path)
+    headings = _HEADING.findall(to_text(data)) if data else []
+    return any(may_share(statement, heading) for heading in headings for statement in statements)
+
+
+def may_share(one: str, other: str) -> bool:
+    """Whether two statements share so many beginnings of words that they may be about the same; a look without a list
+    of words, so that nothing is loaded to compare what has nothing in common."""
+    a, b = _beginnings(one), _beginnings(other)
+    return len(a & b) >= max(1, _SHARED * min(len(a), len(b)))
+
+
+def _beginnings(text: str) -> frozenset[str]:
+    """Of words of three letters and more the first four; of scripts without spaces every sign."""
+    return frozenset(_WORD.findall(unicodedata.normalize("NFC", text).casefold()))
 
 
 def found_by(

@@ -7,9 +7,7 @@ log tells of it, and one that was not told of because its process died is told o
 
 from __future__ import annotations
 
-import re
 import time
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +21,7 @@ from vademecum.ids import new_id
 from vademecum.model import Origin
 from vademecum.obsidian import closing, link, link_prefix, one_form
 from vademecum.page import Page, eol_of
+from vademecum.vault.against import may_share
 from vademecum.vault.decision_text import FILE, Decision, parse, render
 from vademecum.vault.page import By, Desk
 
@@ -37,9 +36,6 @@ LONGEST_TEXT = 8_000
 _MOST_BOOKS = 8
 _SETTLED_NS = 100_000_000  # a file that was written later may be written again without another time of change
 _TOLD_AGAIN = 20  # newest decisions of this home that are looked for in the live log
-
-_SHARED = 0.4  # of the shorter statement's words; two that exclude each other share half of what carries something
-_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|(?<![^\W\d_])[^\W\d_]{3,4}")
 
 Contradicts = Callable[[str, str], bool]
 """Whether two statements are about the same and may exclude each other."""
@@ -290,18 +286,6 @@ class Decisions:
             self._append(proposal.text)
             note = self._tell_all([decision])
         return " ".join([f"The decision {decision.id} was written.", *note])
-
-
-def may_share(one: str, other: str) -> bool:
-    """Whether two statements share so many beginnings of words that they may be about the same; a look without a list
-    of words, so that nothing is loaded to compare what has nothing in common."""
-    a, b = _beginnings(one), _beginnings(other)
-    return len(a & b) >= max(1, _SHARED * min(len(a), len(b)))
-
-
-def _beginnings(text: str) -> frozenset[str]:
-    """Of words of three letters and more the first four; of scripts without spaces every sign."""
-    return frozenset(_WORD.findall(unicodedata.normalize("NFC", text).casefold()))
 
 
 def _read(block: str) -> list[Decision]:

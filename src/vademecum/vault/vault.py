@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from vademecum.late import dataclass
 from vademecum.model import Origin, tokens
 from vademecum.obsidian import link_prefix
-from vademecum.vault.against import found_by, named, pointed_out, told, typed
+from vademecum.vault.against import found_by, may_concern, named, pointed_out, told, typed
 from vademecum.vault.entry import Entry, Logged
 from vademecum.vault.page import By
 
@@ -133,7 +133,7 @@ class Vault:
         return pointed_out(found, words=False)  # the answer may go to a model, which has not heard its author
 
     def _against(self, statements: Sequence[str]) -> tuple[Decision, ...]:
-        return self._parts.against(statements) if self.live.paths.decisions.exists() else ()
+        return self._parts.against(statements) if may_concern(statements, self.live.paths.decisions) else ()
 
     def _naming(self, body: str, found: Sequence[Decision]) -> str:
         return named(body, found, link_prefix(self.live.paths.root), self.live.actor.agent) if found else body
