@@ -165,6 +165,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`local`, `off`, `openai:MODEL`, or the address of an OpenAI-compatible server followed by `#MODEL`."""
     vault: VaultConfig = VaultConfig()
     wiki: WikiConfig = WikiConfig()
+    library: dict[str, dict[str, Any] | None] = {}
+    """Outside sources by name, with their settings; `type` is the kind of source when the name is another word."""
     sessions: SessionsConfig = SessionsConfig()
     models: ModelConfig = ModelConfig()
     serve: ServeConfig = ServeConfig()

@@ -45,7 +45,7 @@ class Item:
 class Found:
     """Items, best first. `cursor` gets the next ones (empty: these are all); `hint` says what to try when none fit.
 
-    `fetched` (UTC ms) and `cached` are the library's to set.
+    `fetched` (UTC ms), `cached` and `problem` (why this is an old copy) are the library's to set.
     """
 
     items: tuple[Item, ...]
@@ -53,6 +53,7 @@ class Found:
     hint: str = ""
     fetched: int = 0
     cached: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Context:
 
     `name` is its key under `library`; `settings` what stands there; `env` the environment over `.env`; `cache` keeps
     what is costly to make again (a converted file, say), under this source's name; `folder` is the folder from which
-    relative paths of the settings count. `web(base, headers, ...)` makes the guarded client: see `LibrarySource.web`.
+    relative paths of the settings count. `web` makes the guarded client: see `LibrarySource.web`.
     """
 
     name: str
@@ -190,6 +191,14 @@ class LibrarySource:
     def ref(self, id: str) -> str:  # noqa: A002  the design's word
         """The ref of `id`."""
         return f"{self.name}:{id}"
+
+    def web(self, base: str, *, headers: Mapping[str, str] | None = None, **options: Any) -> Web:
+        """The guarded client for the setting `base_url`, else for `base`; `options` are those of `Web`.
+
+        Only an address that a person configured may be of this machine or a private network. Raises ConfigError.
+        """
+        own = str(self.context.settings.get("base_url") or "").strip()
+        return self.context.web(own or base, headers=headers, own=bool(own), **options)
 
     def env(self, key: str) -> str:
         """A secret from `.env`, by the setting's key; empty when there is none."""
