@@ -53,13 +53,14 @@ def kind_of(text: str) -> str:
 def _plain(address: Address) -> str:
     if address.is_loopback:
         return "own"
-    if address.is_link_local or address.is_multicast or address.is_unspecified:
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:
+            return "public"  # as public as the address inside
+        if address.is_site_local or address in _COMPATIBLE:
+            return "own" if int(address) else "never"
+    if address.is_link_local or address.is_multicast or address.is_unspecified or address.is_reserved:
         return "never"
-    if isinstance(address, ipaddress.IPv6Address) and (address.is_site_local or address in _COMPATIBLE):
-        return "own"
-    if address.is_private:
-        return "own"
-    return "public" if address.is_global and not address.is_reserved else "never"
+    return "own" if address.is_private else "public" if address.is_global else "never"
 
 
 def _inside(address: Address) -> Iterator[Address]:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -102,7 +103,9 @@ class Web:
 
         from vademecum.library.guard import Transport
 
-        return httpx2.Client(transport=Transport(self._backend), trust_env=False, headers={"User-Agent": _agent()})
+        transport = Transport(self._backend)
+        weakref.finalize(self, transport.close)  # one that nobody closed leaves no connection behind
+        return httpx2.Client(transport=transport, trust_env=False, headers={"User-Agent": _agent()})
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -306,7 +309,7 @@ class Web:
 
                 raise httpx2.ReadTimeout("the answer goes on for too long")
             parts.append(part)
-        if unpack is not None and size and not unpack.eof:
+        if unpack is not None and parts and not unpack.eof:
             raise SourceError(f"{self.source} answered with a gzip stream that is cut off.", passing=True)
         return b"".join(parts)
 
