@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from servers.rest import Fault, Request, Rest
 
+from servers.rest import Fault, Request, Rest
 from vademecum.errors import ConfigError, RefusedError, SourceError
 from vademecum.library.guard import Backend, kind_of
 from vademecum.library.web import Web
@@ -160,7 +160,7 @@ def test_the_token_goes_to_no_other_host() -> None:
 
 def test_without_a_configured_address_loopback_is_refused_however_the_source_was_written() -> None:
     with Echo() as server:
-        with pytest.raises(RefusedError, match="belongs to this machine|ports 80 and 443"):
+        with pytest.raises(RefusedError, match=r"belongs to this machine|ports 80 and 443"):
             Web("src", server.url).get("/")
         assert server.requests == []
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers.rest import CUT, DROP, SILENT, Fault, Request, Rest, status
 
+from servers.rest import CUT, DROP, SILENT, Fault, Request, Rest, status
 from vademecum.errors import SourceError
 from vademecum.library.cache import Cache
 from vademecum.library.web import Web
@@ -91,7 +91,7 @@ def test_a_packed_answer_is_unpacked() -> None:
 def test_a_damaged_or_foreign_packing_is_an_error(body: bytes, encoding: str) -> None:
     with Things() as server:
         server.always = Fault(body=body, headers={"Content-Encoding": encoding})
-        with pytest.raises(SourceError, match="gzip stream|encoding"):
+        with pytest.raises(SourceError, match=r"gzip stream|encoding"):
             web_of(server, Time()).get("/a")
 
 
@@ -214,7 +214,7 @@ def test_a_fault_of_a_source_is_tried_again_and_a_refusal_is_not() -> None:
         server.faults.extend([status(502), status(500)])
         assert web_of(server, time).json("GET", "/a")["path"] == "/a"
         server.faults.append(status(422, "no such field"))
-        with pytest.raises(SourceError, match="refused the request .*no such field") as caught:
+        with pytest.raises(SourceError, match=r"refused the request .*no such field") as caught:
             web_of(server, time).get("/b")
         assert caught.value.status == 422
         assert not caught.value.passing
