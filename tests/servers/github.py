@@ -89,6 +89,7 @@ class GitHubServer(Rest):
                 "diff_url": f"{page}/pull/{number}.diff", "patch_url": f"{page}/pull/{number}.patch",
             }  # fmt: skip
             repo.pulls[number] = made | {
+                "url": f"{here}/pulls/{number}",
                 "draft": False, "merged": False, "merged_at": None, "mergeable": True, "commits": 1,
                 "head": self._end(repo, "feature", "a" * 40), "base": self._end(repo, "main", "b" * 40),
                 "additions": 0, "deletions": 0, "changed_files": 0, "review_comments": 0,
@@ -120,6 +121,7 @@ class GitHubServer(Rest):
             "pull_request_url": f"{self.base}/repos/{repo.name}/pulls/{number}",
         }  # fmt: skip
         repo.review_comments.setdefault(number, []).append(made)
+        repo.pulls[number]["review_comments"] += 1
         return made
 
     def change(self, repo: Repo, number: int, path: str, patch: str | None, **fields: Any) -> None:
