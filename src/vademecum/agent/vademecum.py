@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self
 
+from vademecum.agent.shared import Shared, lazy
 from vademecum.clock import Clock, now_ms
 from vademecum.home import AgentFolder, Home
 from vademecum.model import OWNER, Actor, Origin, ToolSpec
@@ -45,92 +46,8 @@ if TYPE_CHECKING:
     from vademecum.vault.live import LiveLog
     from vademecum.vault.vault import Vault
 
-T = TypeVar("T")
-
 CLOSE_SECONDS = 5.0
 """How long `close` takes at most to tell the memory next to the core what it has still to be told."""
-
-
-class lazy(Generic[T]):
-    """A property that is computed once per object, under the object's lock, and then is a plain attribute."""
-
-    def __init__(self, make: Callable[[Any], T]) -> None:
-        self._make = make
-        self.__doc__ = make.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: Vademecum | Shared, owner: type) -> T: ...
-    def __get__(self, instance: Vademecum | Shared | None, owner: type) -> T | Self:
-        if instance is None:
-            return self
-        made = instance.__dict__
-        with instance.lock:
-            if self._name not in made:
-                made[self._name] = self._make(instance)
-        return made[self._name]
-
-
-class Shared:
-    """What all agents and users of one home have in common in this process."""
-
-    def __init__(self, home: Home, overrides: Mapping[str, object], clock: Clock) -> None:
-        self.home = home
-        self.overrides = dict(overrides)
-        self.clock = clock
-        self.lock = threading.RLock()
-        self.managers: dict[Actor, Manager] = {}
-
-    @lazy
-    def config(self) -> Config:
-        from vademecum.config import load
-
-        return load(self.home.config, self.overrides)
-
-    @lazy
-    def env(self) -> dict[str, str]:
-        from vademecum.config import environment
-
-        return environment(self.home.env)
-
-    @lazy
-    def db(self) -> Database:
-        from vademecum.store import Database, migrate
-
-        database = Database(self.home.database)
-        migrate(database)
-        return database
-
-    @lazy
-    def embedders(self) -> Embedders:
-        """The embedder that is configured, and the one whose vectors serve."""
-        from vademecum.agent.embedding import Embedders
-
-        return Embedders(self.config, self.env, lambda: self.db, self.clock)
-
-    @lazy
-    def db_beside_files(self) -> Database:
-        """The database for what it only keeps beside files (stories of entries, verdicts).
-
-        A damaged or unreadable one must not keep core memory from being read and written: it is handed out as it is,
-        every use of it fails, and those who get it go on without. Raises as `db` does for every other trouble.
-        """
-        from vademecum.errors import StorageError
-        from vademecum.store import Database
-
-        try:
-            return self.db
-        except StorageError:
-            from vademecum.store.health import readable
-
-            database = Database(self.home.database)
-            if readable(database):  # then it is something else, such as a schema of a newer version
-                raise
-            return database
 
 
 class Vademecum:
@@ -170,6 +87,11 @@ class Vademecum:
     def db(self) -> Database:
         """The home's database, its schema brought up to date. Raises StorageError or LockedError."""
         return self._shared.db
+
+    @property
+    def cache(self) -> Database:
+        """The home's derived database, `cache.db`: the index of pages and what was fetched from outside."""
+        return self._shared.cache
 
     @property
     def embedders(self) -> Embedders:
@@ -422,8 +344,9 @@ class Vademecum:
             from vademecum.agent.retaining import finish_all
 
             finish_all(self)
-        if "db" in self._shared.__dict__:
-            self.db.close()
+        for name in ("db", "cache"):
+            if name in self._shared.__dict__:
+                getattr(self._shared, name).close()
 
     def __enter__(self) -> Self:
         return self
