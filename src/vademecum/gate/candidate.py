@@ -73,6 +73,8 @@ class Candidate:
     """Kinds of secrets that were replaced in what it is made of."""
     propose: bool = False
     """It waits for a person whatever the policy says."""
+    restated: bool = False
+    """It says again, with citations, what was admitted before: scanners and subjects have been asked about it."""
     effect: Callable[[str], Effect] | None = field(default=None, compare=False, repr=False)
 
 

@@ -7,7 +7,6 @@ a text switches the check off, no absence of findings grants anything, and the g
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import replace
 
 from vademecum.clock import Clock, now_ms
 from vademecum.config import GateConfig
@@ -24,6 +23,7 @@ from vademecum.gate.subjects import subjects_of
 from vademecum.gate.tiers import Tier
 from vademecum.gate.trust import Rules
 from vademecum.gate.unicode import find_hidden, is_plain
+from vademecum.late import replace
 from vademecum.store.proposals import ProposalStore
 from vademecum.store.verdicts import VerdictStore
 
@@ -101,6 +101,7 @@ class Gate:
             before=self.redactor.clean(candidate.before),
             reason=self.redactor.clean(candidate.reason),
             origin=self.redactor.origin(candidate.origin),
+            session=None if candidate.session is None else self.redactor.clean(candidate.session),
             redacted=(*candidate.redacted, *text.kinds),
         )
 
@@ -123,7 +124,7 @@ class Gate:
 
     def _scanned(self, candidate: Candidate) -> tuple[Finding, ...]:
         """What scanners see in the text. Raises BlockedError when it is grave, whoever brings the text."""
-        if candidate.tier in PLAIN_RECORD:
+        if candidate.restated or candidate.tier in PLAIN_RECORD:
             return ()
         from vademecum.gate.scanners import refuses, scan  # reads the rules
 
@@ -173,7 +174,7 @@ class Gate:
                 "written.",
                 "Do not try again. A person can change `gate.policy` in config.yaml.",
             )
-        own_words = trust in ("person", "owner") or candidate.tier in PLAIN_RECORD
+        own_words = trust in ("person", "owner") or candidate.restated or candidate.tier in PLAIN_RECORD
         subjects = () if own_words or candidate.action == "remove" else subjects_of(candidate.text)
         why = (*seen, *subjects)
         if verdict == "stage" or candidate.propose or (candidate.unattended and candidate.action != "add"):

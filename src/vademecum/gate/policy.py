@@ -25,11 +25,13 @@ sessions        accept  accept  accept     accept  accept  accept  accept accept
 facts           accept  accept  accept     accept  accept  accept  stage  accept
 vault           accept  accept  accept     accept  accept  accept  stage  accept
 vault:decisions accept  accept  accept     accept  accept  accept  stage  stage
+wiki            accept  accept  accept     accept  accept  accept  stage  accept
 other           accept  accept  accept     accept  accept  accept  stage  stage
 """
 """The defaults for `write_approval: untrusted`. `core:user` is the store about the user who speaks; a skill is a
 procedure to follow, so a person sees it first; history, facts and the shared log keep what came from outside with its
-origin. A decision stands for every agent, so one that was made from outside text waits."""
+origin, and so does the wiki, whose pages say it. A decision stands for every agent, so one that was made from outside
+text waits."""
 
 ALWAYS = frozenset({"skills", "sessions"})
 """Rows that `write_approval` does not change."""
