@@ -7,12 +7,12 @@ never an empty one.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from vademecum.errors import UnreadableError
+from vademecum.late import pattern
 
-_NOT_UTF8 = re.compile(r"[\udc80-\udcff]")
+_NOT_UTF8 = pattern(r"[\udc80-\udcff]")
 
 
 def read_bytes(path: Path) -> bytes | None:

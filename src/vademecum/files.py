@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from vademecum.errors import LockedError, StorageError, VademecumError
+from vademecum.late import pattern
 
 LOCK_SECONDS = 10.0
 """How long a writer waits for another by default, in seconds."""
@@ -27,7 +28,7 @@ LOCK_SECONDS = 10.0
 LEFT_SECONDS = 3600.0
 """From this age on a temporary file is certainly that of a killed writer, in seconds."""
 
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.S)
+_TEMPORARY = pattern(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.S)
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows turns line ends without it
 
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any, cast
 
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern, replace
 
-_OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_SIMPLE = re.compile(
+_OPEN = pattern(r"\ufeff?---[ \t]*\r?\n")
+_CLOSE = pattern(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_SIMPLE = pattern(
     r"([A-Za-z_][\w-]*):(?: +(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|([^\s\-?:,\[\]{}#&*!|>'\"%@`~=<][^\n]*?)))? *"
 )
-_PLAIN = re.compile(r"[^\W\d_][^\n\r\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*")
+_PLAIN = pattern(r"[^\W\d_][^\n\r\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*")
 _NOT_STRINGS = frozenset({"", "true", "false", "yes", "no", "on", "off", "null", "y", "n"})
-_COMMENT = re.compile(r"[ \t]+#[^\n\r]*$")
-_ITEM = re.compile(r"-(?=[ \t\r\n]|$)")  # YAML lets the items of a list stand below its key without being indented
+_COMMENT = pattern(r"[ \t]+#[^\n\r]*$")
+_ITEM = pattern(r"-(?=[ \t\r\n]|$)")  # YAML lets the items of a list stand below its key without being indented
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,9 @@ class FrontMatter:
     def with_literal(self, key: str, value: str, written: str = "") -> FrontMatter:
         """Like `with_value`, with the value's YAML given as `written` (default: the value as it is)."""
         yaml = written or value
-        for pattern in (rf"({key}):(?=[ \t\r\n]|$)", rf"([ \t]+{key}):(?=[ \t\r\n]|$)"):
-            found = next((n for n, line in enumerate(self.lines) if re.match(pattern, line)), None)
-            if found is None or (pattern[1] == "[" and not self._under_metadata(found)):
+        for key_line in (rf"({key}):(?=[ \t\r\n]|$)", rf"([ \t]+{key}):(?=[ \t\r\n]|$)"):
+            found = next((n for n, line in enumerate(self.lines) if re.match(key_line, line)), None)
+            if found is None or (key_line[1] == "[" and not self._under_metadata(found)):
                 continue
             end = self._end(found)
             first = self.lines[found]

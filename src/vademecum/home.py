@@ -7,16 +7,15 @@ that no name can point outside the home; nothing here creates or writes anything
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from vademecum.config import Config
 from vademecum.errors import UsageError
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 from vademecum.model import OWNER, StoreName
 
 _LOWER = "abcdefghijklmnopqrstuvwxyz0123456789_-"
-_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
+_PLAIN = pattern(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
 _WINDOWS_DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))}
 )

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, AnyStr, NamedTuple, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 
@@ -47,14 +47,24 @@ def dataclass(*, frozen: bool = False, slots: bool = False) -> Callable[[type[T]
     return lambda cls: _finished(cls, frozen, slots)
 
 
-def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+def replace(one: T, /, **changes: Any) -> T:
+    """As `dataclasses.replace`, without what that makes for its first call on a class."""
+    specs: dict[str, _Spec] | None = getattr(type(one), "__late_fields__", None)
+    if specs is None:
+        import dataclasses
+
+        return cast("T", dataclasses.replace(cast("Any", one), **changes))
+    return type(one)(**({name: getattr(one, name) for name in specs} | changes))
+
+
+def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """As `re.compile`, when it is first asked for something; an error in `text` is raised only then."""
-    return cast("re.Pattern[str]", _Pattern(text, flags))
+    return cast("re.Pattern[AnyStr]", _Pattern(text, flags))
 
 
 class _Pattern:
-    def __init__(self, text: str, flags: int) -> None:
-        self._source = text, flags
+    def __init__(self, text: Any, flags: int) -> None:
+        self._source: tuple[Any, int] = text, flags
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(re.compile(*self._source), name)  # `re` remembers what it compiled

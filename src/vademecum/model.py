@@ -6,11 +6,10 @@ every room may import it; an `Origin` survives `Origin.parse(str(origin))`.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 
 OWNER = "owner"
 """The user whom an agent belongs to."""

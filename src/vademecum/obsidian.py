@@ -16,19 +16,19 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from vademecum.errors import UsageError
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
-BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*$")
-_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
-_COMMENT = re.compile(r"(?:(?<=%)|%)(\\*)%")
-_IMAGE = re.compile(r"!(\\*)(?=\[)")
-_BLOCK = re.compile(r"(^|(?<=\s))(\\*)(?=\^[A-Za-z0-9-]+[ \t]*$)", re.MULTILINE)
+BLOCK_ID = pattern(r"\^([A-Za-z0-9-]+)[ \t]*$")
+_FENCE = pattern(r"([ \t]*)(`{3,}|~{3,})(.*)")
+_COMMENT = pattern(r"(?:(?<=%)|%)(\\*)%")
+_IMAGE = pattern(r"!(\\*)(?=\[)")
+_BLOCK = pattern(r"(^|(?<=\s))(\\*)(?=\^[A-Za-z0-9-]+[ \t]*$)", re.MULTILINE)
 _TAGS = r"(?=/?(?:audio|br|embed|form|iframe|img|input|link|meta|object|script|source|style|svg|video)\b)"
-_LOADS = re.compile(rf"<(\\*){_TAGS}", re.I)
-_LOADS_NOT = re.compile(rf"<\\(\\*){_TAGS}", re.I)
-_SEPARATORS = re.compile(r"[%·\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LOADS = pattern(rf"<(\\*){_TAGS}", re.I)
+_LOADS_NOT = pattern(rf"<\\(\\*){_TAGS}", re.I)
+_SEPARATORS = pattern(r"[%·\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _BYTES = 110
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+_DEVICES = pattern(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
 
 def quiet(text: str) -> str:

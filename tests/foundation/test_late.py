@@ -162,3 +162,13 @@ def test_a_pattern_is_compiled_when_it_is_used() -> None:
     assert match["word"] == "Aa"
     assert found.sub("b", "aXa") == "bXb"
     assert found.groups == 1
+
+
+def test_one_is_made_from_another_of_either_kind() -> None:
+    assert late.replace(Point(1, why="w"), y=5) == Point(1, 5)
+    assert late.replace(Point(1, why="w"), y=5).why == "w"
+    assert late.replace(Standard(1), y=5) == Standard(1, 5)
+    with pytest.raises(TypeError):
+        late.replace(Point(1), z=5)
+    with pytest.raises(TypeError):
+        late.replace("a point", z=5)

@@ -17,6 +17,7 @@ import msgspec
 
 from vademecum.clock import parse_iso
 from vademecum.gate.trust import fetched
+from vademecum.late import pattern
 from vademecum.search.prepare import well_formed
 
 RESULT_CHARS = 4_000
@@ -30,7 +31,7 @@ OWN_TOOLS = "mcp__vademecum__"
 
 _AGENTS = "task-notification|teammate-message|cross-session-message|user-prompt-submit-hook|session-start-hook"
 _FOREIGN = rf"{_AGENTS}|post-tool-use-hook|mcp-resource|mcp-resource-update|mcp-polling-update|channel-message"
-_OUTPUT = re.compile(
+_OUTPUT = pattern(
     rf"(?i)<(?P<tag>local-command-stdout|local-command-stderr|bash-stdout|bash-stderr|{_FOREIGN}|channel(?=\s+source=))\b"
 )
 """From such a tag on a message is what a program put out, whatever stands in it: an output may hold a closing tag."""
@@ -44,7 +45,7 @@ _LEADING = (  # what a program put in is taken to its last closing tag, what was
     rf"(?s)\s*(?:<(?P<put>{_INJECTED})\b[^>]*>.*</(?P=put)>|<(?P<tag>{_TYPED})\b[^>]*>(?P<inner>.*?)</(?P=tag)>"
     rf"|{OWN_BEGIN}.*?{OWN_END}[^>]*-->)\s*"
 )
-_BASH_INPUT = re.compile(r"(?s)\s*<bash-input>(.*?)</bash-input>")
+_BASH_INPUT = pattern(r"(?s)\s*<bash-input>(.*?)</bash-input>")
 _BASH = "bash-input"
 """Under this name the last command of the bash mode is kept among the calls."""
 _LOCAL_ATTACHMENTS = frozenset(

@@ -14,20 +14,20 @@ from functools import cached_property, lru_cache
 from itertools import chain, repeat
 
 from vademecum.disk import to_bytes, to_text, visible
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
 DELIMITER = "\n§\n"
 """What stands between two entries; counted as 3 characters."""
 
-_DELIMITER_LINE = re.compile(r"^§[ \t\r]*(?:\n|\Z)", re.MULTILINE)
-_TO_ESCAPE = re.compile(r"^(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
-_ESCAPED = re.compile(r"^\\(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
+_DELIMITER_LINE = pattern(r"^§[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_TO_ESCAPE = pattern(r"^(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
+_ESCAPED = pattern(r"^\\(?=\\*§[ \t\r]*(?:\n|\Z))", re.MULTILINE)
 _BOM = "\ufeff"
 _MARKS = "\ufeff\udcff\udcfe"
 _UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 # Punctuation that carries no meaning of its own; `C++`, `#4`, `1.5`, `~/.ssh` and `-5` must stay what they are.
-_SOFT = re.compile(r"(?<!\w)[.,](?!\w)|(?<=\w)[.,](?!\w)|[;:!?\"'`()\[\]{}*_…]|-(?!\w)|(?<=\w)-(?=\w)|§")
+_SOFT = pattern(r"(?<!\w)[.,](?!\w)|(?<=\w)[.,](?!\w)|[;:!?\"'`()\[\]{}*_…]|-(?!\w)|(?<=\w)-(?=\w)|§")
 _TYPOGRAPHIC = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "‑": "-"})
 
 

@@ -10,12 +10,12 @@ import re
 
 from vademecum.core.slugs import link_to, linked
 from vademecum.frontmatter import one_line
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
 HOOK_CHARACTERS = 150
 """Longest hook of a line that we write, in characters."""
 
-_LINK = re.compile(r"^\s*(?:[-*+]\s+)?\[(?:\\.|[^\]\\])*\]\((<[^>]*>|[^)\s]*)\)")
+_LINK = pattern(r"^\s*(?:[-*+]\s+)?\[(?:\\.|[^\]\\])*\]\((<[^>]*>|[^)\s]*)\)")
 
 
 def index_line(title: str, path: str, hook: str) -> str:

@@ -12,10 +12,11 @@ import unicodedata
 from urllib.parse import quote, unquote
 
 from vademecum.errors import UsageError
+from vademecum.late import pattern
 
 _BYTES = 120
-_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
-_UNSAFE = re.compile(r"[/\\\x00-\x1f:*?\"<>|]")
+_DEVICES = pattern(r"(?:con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+_UNSAFE = pattern(r"[/\\\x00-\x1f:*?\"<>|]")
 
 
 def slug_of(name: str) -> str:

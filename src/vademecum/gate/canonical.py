@@ -14,8 +14,10 @@ import unicodedata
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from vademecum.late import pattern
+
 _PASSES = 4  # folding can bring up characters that fold further; more than two passes were never seen to be needed
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
+_CONTROL = pattern(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _SPACE_LIKE = "\u115f\u1160\u3164\uffa0\u2800\u00a0"
 _LATIN = dict(
     zip(
@@ -29,16 +31,16 @@ _LOOKS = str.maketrans(
     "abcehujkmoopтyxsidqwhvrnb".replace("т", "t") + "abenikvopostuxwy" + "ouhngq" + "drtiajewmhgzslcpk",
 )
 _PLAIN = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-", "Pi": "'", "Pf": "'"}  # kinds of space, dash and quote
-_OTHER_SCRIPT = re.compile(r"[\u0370-\u058f\u13a0-\u13ff]")
-_WORD = re.compile(r"[^\W_]+")
-_SET_APART = re.compile(r"(?<![^\W_])(?:[^\W_][ .\-_*|/]){2,}[^\W_](?![^\W_])")
+_OTHER_SCRIPT = pattern(r"[\u0370-\u058f\u13a0-\u13ff]")
+_WORD = pattern(r"[^\W_]+")
+_SET_APART = pattern(r"(?<![^\W_])(?:[^\W_][ .\-_*|/]){2,}[^\W_](?![^\W_])")
 _FIGURES = str.maketrans("0134578@$!", "oieastbasi")
-_LEET = re.compile(r"[0-9][@$!]?[a-z]")  # in ign0r3 and 4ll, not in python3 and v2
-_LEET_WORD = re.compile(r"[a-z0-9@$!]{2,}")
-_WRAPPED = re.compile(r"(?<=\w)\n(?=\w)")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
-_HEX = re.compile(r"(?:[0-9A-Fa-f]{2}){10,}")
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}[^\s%]{0,20}){3}")
+_LEET = pattern(r"[0-9][@$!]?[a-z]")  # in ign0r3 and 4ll, not in python3 and v2
+_LEET_WORD = pattern(r"[a-z0-9@$!]{2,}")
+_WRAPPED = pattern(r"(?<=\w)\n(?=\w)")
+_BASE64 = pattern(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_HEX = pattern(r"(?:[0-9A-Fa-f]{2}){10,}")
+_PERCENT = pattern(r"(?:%[0-9A-Fa-f]{2}[^\s%]{0,20}){3}")
 
 
 class _Fold(dict[int, str]):

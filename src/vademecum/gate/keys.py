@@ -13,19 +13,20 @@ import unicodedata
 from urllib.parse import urlsplit
 
 from vademecum.gate.candidate import Candidate
+from vademecum.late import pattern
 from vademecum.model import Origin
 
 OURS = frozenset({"person", "user", "assistant"})
-_IN_NUMBER = re.compile(r"(?<=\d)[.,:/](?=\d)")
+_IN_NUMBER = pattern(r"(?<=\d)[.,:/](?=\d)")
 """Punctuation that makes another number: `1.5`, `10:30`."""
-_SIGN = re.compile(r"(?<!\w)-(?=\d)")
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-_ADDED = re.compile("[\u200d\u20e3\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff]")
+_SIGN = pattern(r"(?<!\w)-(?=\d)")
+_UNSEEN = pattern("[\u034f\u115f\u1160\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_ADDED = pattern("[\u200d\u20e3\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001faff]")
 """Pictures: added to a text, they do not make it another one."""
 _MONTH = "jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[zc]"
-_MARKER = re.compile(rf"^[^\S\n]*(?:\(?\d{{1,3}}(?:\.|\)|\.\))[^\S\n]+(?!{_MONTH})(?=\S))+", re.MULTILINE)
+_MARKER = pattern(rf"^[^\S\n]*(?:\(?\d{{1,3}}(?:\.|\)|\.\))[^\S\n]+(?!{_MONTH})(?=\S))+", re.MULTILINE)
 """The number of an item in a list; `3. May` is a date."""
-_HEAD = re.compile(r"---\n.{0,4000}?\n---\n+(?=\S)", re.DOTALL)
+_HEAD = pattern(r"---\n.{0,4000}?\n---\n+(?=\S)", re.DOTALL)
 _SHORT_SUFFIXES = frozenset(
     ("ac", "co", "com", "edu", "gob", "gov", "gouv", "govt", "mil", "net", "nom", "or", "org", "ne", "go", "id", "ltd")
 )

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 
 from vademecum.gate.candidate import Finding
+from vademecum.late import pattern
 
 _LATIN = r"A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u1e00-\u1eff"
 _FOREIGN = r"\u0370-\u052f\u0531-\u0587\u13a0-\u13fd\u1c80-\u1c88\u1f00-\u1fff\u2c80-\u2cff\ua4d0-\ua4f7\uab70-\uabbf"
@@ -25,7 +26,7 @@ _LATIN_TWINS = frozenset("aceopxyijshdqwlABCEHIJKMOPSTXYQW")
 _GREEK_TWINS = frozenset("οΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
 _GREEK_SYMBOLS = frozenset("αγεικνρτυχω")  # near twins that science also writes next to Latin letters
 _ARMENIAN_TWINS = frozenset("օոսհցզյքռՏՍԼՕ")
-_CYRILLIC_ENDING = re.compile("[а-яёіїєґў]+")
+_CYRILLIC_ENDING = pattern("[а-яёіїєґў]+")
 
 
 @functools.cache  # compiled when a text first needs them: most hold no foreign letter

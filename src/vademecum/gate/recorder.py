@@ -7,11 +7,11 @@ its tier writes; one that cannot be recorded does not happen, unless a person ty
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 
 from vademecum.errors import LockedError, RefusedError, StorageError
 from vademecum.gate.audit import Audit, Event
 from vademecum.gate.candidate import Accepted, Act, Candidate, Decision, Effect, Staged
+from vademecum.late import replace
 
 
 def recorded(audit: Audit, candidate: Candidate, decision: Decision) -> Decision:

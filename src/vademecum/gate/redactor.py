@@ -8,14 +8,13 @@ text without a secret touches the disk.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.config import GateConfig
 from vademecum.errors import ConfigError, StorageError
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 
 if TYPE_CHECKING:
     from vademecum.gate.secrets import Secret

@@ -19,13 +19,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
-_DEFINITION = re.compile(r"@([A-Z]+) = (.*)")
+_DEFINITION = pattern(r"@([A-Z]+) = (.*)")
 _RANKS = {letter: rank for rank, letter in enumerate(" etaoinsrhldcumfpgwybvk")}  # European text's most frequent first
 _MANY = 200  # texts; from then on one look of RE2 for all keywords has paid for loading it
 _SHORT = 64  # bytes; were longer groups searched again, time would no longer be linear
-_USE = re.compile(r"\{([A-Z]+)\}")
+_USE = pattern(r"\{([A-Z]+)\}")
 
 
 Judge = Callable[[int, int], tuple[int, int] | None]

@@ -15,10 +15,12 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
+from vademecum.late import pattern
+
 Part = tuple[int, int]
 Check = Callable[[str, str], Part | None]
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = pattern(
     r"""(?ix) (?:x{3,}|\*+|\.{2,}|…+|•+|_+|-+|\#+|\?+|0+|<[^>]*>?|\$\{?[a-z_].*|%\w+%|\{\{?[^}]*\}*|\[[^\]]*\]?|\(.*
     |(?:your|my|the|a|an|some|new|old|insert|enter|replace|example|sample|dummy|fake|placeholder|change[-_]?(?:me|it)
     |redacted|hidden|masked|undefined|process|config|settings|self|this|env|os|secrets|vars|github|github_token)
@@ -27,17 +29,17 @@ _PLACEHOLDER = re.compile(
     |foo|bar|baz|empty|required|optional|here|env|admin|username|changeme|example\w*|placeholder\w*|your\w+)\d{0,2}) \W*
     """
 )
-_CODE = re.compile(r"[(){}<>\[\]|\\]|::|^\$|^process\.|^os\.|^self\.|->")
-_PATH = re.compile(r"^(?:[a-z][a-z0-9+.-]*://|~?/|\.{1,2}/|[A-Za-z]:\\|\w+@\w+[.:]|@[\w-]+/)")
-_FILE = re.compile(r"^[\w~./-]+\.[a-z]{2,5}\d?$")
-_UUID = re.compile(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-_HEX = re.compile(r"^(?:[0-9a-f]{32,128}|[0-9A-F]{32,128})$")
-_NUMBERS = re.compile(r"^[\d.,:/+%-]+\W*$")
-_UNITS = re.compile(
+_CODE = pattern(r"[(){}<>\[\]|\\]|::|^\$|^process\.|^os\.|^self\.|->")
+_PATH = pattern(r"^(?:[a-z][a-z0-9+.-]*://|~?/|\.{1,2}/|[A-Za-z]:\\|\w+@\w+[.:]|@[\w-]+/)")
+_FILE = pattern(r"^[\w~./-]+\.[a-z]{2,5}\d?$")
+_UUID = pattern(r"^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
+_HEX = pattern(r"^(?:[0-9a-f]{32,128}|[0-9A-F]{32,128})$")
+_NUMBERS = pattern(r"^[\d.,:/+%-]+\W*$")
+_UNITS = pattern(
     r"(?i)^\d+[-+]?(?:th|st|nd|rd|chars?|characters?|digits?|days?|hours?|mins?|minutes?|months?|weeks?|years?|bits?|"
     r"bytes?|x|k|mb|gb|px|ms|s|min|h|d|w|m|y|factor|zeichen)?[.,;!]?$"
 )
-_TERMS = re.compile(
+_TERMS = pattern(
     r"(?i)^(?:1password|oauth2?(?:\.0)?|sha-?\d+|md5|md4|bcrypt2?\w?|pbkdf2|argon2\w*|scrypt|base\d\d|aes-?\d+|rsa-?\d+|"
     r"ed25519|id_\w+|ssh-\w+|utf-?8|sso|2fa|mfa|totp|v?\d+(?:\.\d+)+\w*|v\d+|step\d+|s3|ec2|k8s|p@ssword|http2?|ipv\d|"
     r"win\d+|windows\d+|python\d*|web3|x\.?509|n/a|tl;dr|e\.g\.?|i\.e\.?|and/or|wpa\d?|keepass\w*|bitwarden\w*)$"
@@ -76,18 +78,18 @@ _IN_SENTENCES = _IN_MESSAGES | frozenset(
     )
 )
 _ABOUT_CJK = ("管理", "策略", "长度")
-_WORD = re.compile(r"[^\W\d_]+")
-_PLAIN_NOT = re.compile(
+_WORD = pattern(r"[^\W\d_]+")
+_PLAIN_NOT = pattern(
     r".*(?:ed|ing|able|ible|ful|ent|ant|al|ous|ic|less|ly|ect|ory|ive|ary|en)|wrong|strong|secret|secure|simple|unique|"
     r"invalid|missing|unknown|complex|default|private|before|better|longer|shorter|another|unsafe|online|offline|nowhere"
 )
-_LOWER, _UPPER, _DIGIT = re.compile(r"[a-zà-ÿа-яё]"), re.compile(r"[A-ZÀ-ÞА-ЯЁ]"), re.compile(r"\d")
-_SIGN, _LETTER = re.compile(r"[^\w]|_"), re.compile(r"[^\W\d_]")
-_PLAIN, _SAID = re.compile(r"[a-z]{6,20}"), re.compile(r"(?i)\bpass\w+(?: [^.:=]{0,40})? is (?:now |still )?$")
-_MADE = re.compile(r"\d{4,12}|(?:[a-z]{3,}-){3,7}[a-z]{3,}")  # a number, or words joined as a passphrase
-_NUMBERED_WORD = re.compile(r"[a-z]+(?:[-_][a-z]+)+[-_]?\d{1,3}")
-_RARE_SIGN, _HARD_SIGN = re.compile(r"[=?~_.+]"), re.compile(r"[!@#$%^&*]")
-_KEY_LINES = re.compile(
+_LOWER, _UPPER, _DIGIT = pattern(r"[a-zà-ÿа-яё]"), pattern(r"[A-ZÀ-ÞА-ЯЁ]"), pattern(r"\d")
+_SIGN, _LETTER = pattern(r"[^\w]|_"), pattern(r"[^\W\d_]")
+_PLAIN, _SAID = pattern(r"[a-z]{6,20}"), pattern(r"(?i)\bpass\w+(?: [^.:=]{0,40})? is (?:now |still )?$")
+_MADE = pattern(r"\d{4,12}|(?:[a-z]{3,}-){3,7}[a-z]{3,}")  # a number, or words joined as a passphrase
+_NUMBERED_WORD = pattern(r"[a-z]+(?:[-_][a-z]+)+[-_]?\d{1,3}")
+_RARE_SIGN, _HARD_SIGN = pattern(r"[=?~_.+]"), pattern(r"[!@#$%^&*]")
+_KEY_LINES = pattern(
     rb"(?:(?:\s|\\[rn]){0,4}[A-Za-z0-9+/=:, -]{16,200}){0,400}(?:(?:\s|\\[rn]){1,2}[A-Za-z0-9+/=]{1,76}=)?"
 )
 _TRAILING = ".,;:!?)]}>'\"`“”„«»」』’‘"

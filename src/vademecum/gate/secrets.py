@@ -9,18 +9,17 @@ comes back as it was, and redacting a redacted text changes nothing (text that h
 from __future__ import annotations
 
 import hmac
-import re
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
 
 from vademecum.gate.rulebook import Judge, Rule, Rulebook
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
 ROUNDS = 8
 """How often a text is looked at again after something was replaced in it."""
 
-MARK = re.compile(r"\[secret:[a-z0-9-]{1,40}:[0-9a-f]{8}\]")
+MARK = pattern(r"\[secret:[a-z0-9-]{1,40}:[0-9a-f]{8}\]")
 """What stands where a secret was."""
 
 _BEFORE = 120  # bytes of context that a check is shown

@@ -14,34 +14,36 @@ import re
 import secrets
 from functools import lru_cache
 
+from vademecum.late import pattern
+
 # names that frames of prompts use; any other lone opening tag is a placeholder in somebody's notes
-_FRAME = re.compile(
+_FRAME = pattern(
     r"(?i)(?<![^-_.:])(?:system|sys|user|assistant|human|developer|admin|ai|claude|tools?|functions?|invoke|core|memory"
     r"|memories|context|instructions?|prompt|reminder|important|policy|rules|think|thinking|identity|snapshot|recall"
     r"|recalled|vademecum|trusted|untrusted|turn|inst|bos|eos|s)(?![^-_.:])"
 )
-_TAG = re.compile(
+_TAG = pattern(
     r"<(?P<closing>/?)(?P<name>[A-Za-z][\w.-]*+(?::[\w.-]++)*+)(?=[\s/>]|\Z)(?P<attribute>\s++[\w:-]++\s*+=)?"
     r"(?P<rest>[\s/]++[^\s/<>])?"
 )
-_LOADS = re.compile(
+_LOADS = pattern(
     r"(?i)(?:applet|audio|base|body|button|embed|form|frame|iframe|image|img|input|link|meta|object|param|picture|script"
     r"|source|style|svg|table|td|track|video)"
 )
 """Tags that load or run something when they are drawn, with whatever attributes in whatever order."""
-_RUNS = re.compile(r"(?i)(?:script|style|svg|iframe|embed)")
-_CLOSED = re.compile(r"</([A-Za-z][\w.-]*+(?::[\w.-]++)*+)")
-_MARKUP = re.compile(r"<(?=!--|!\[|![A-Za-z]|\?[A-Za-z]|[|｜]\w)")
-_DEFINITION = re.compile(r"\[?(?:\\.|[^\[\]\\])*+\]:(?=\s*(?:\Z|<?\S*[:/&\\]))")
+_RUNS = pattern(r"(?i)(?:script|style|svg|iframe|embed)")
+_CLOSED = pattern(r"</([A-Za-z][\w.-]*+(?::[\w.-]++)*+)")
+_MARKUP = pattern(r"<(?=!--|!\[|![A-Za-z]|\?[A-Za-z]|[|｜]\w)")
+_DEFINITION = pattern(r"\[?(?:\\.|[^\[\]\\])*+\]:(?=\s*(?:\Z|<?\S*[:/&\\]))")
 """A line that says where a link or an image leads: `[label]: url`, or the end of one whose label began above it."""
-_BRACKET_ROLE = re.compile(
+_BRACKET_ROLE = pattern(
     r"\[(?=/?(?:INST|SYS|SYSTEM|USER|ASSISTANT|HUMAN|DEVELOPER|TOOL|[A-Z]+_(?:CALLS?|TOOLS?|RESULTS?))\])"
 )
 
-_INDENT = re.compile(r"[\s\ufeff>]*+")
-_CONTAINERS = re.compile(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++[\s\ufeff>]*+)*+")
+_INDENT = pattern(r"[\s\ufeff>]*+")
+_CONTAINERS = pattern(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]++[\s\ufeff>]*+)*+")
 _WRAPPED = r"[*_`\"'“”|\[\](){}]{0,4}"
-_STARTS = re.compile(
+_STARTS = pattern(
     r"\#(?:\#|(?=\s|\Z))|`{3}|~{3}|-{3}|={3}|═{3}|§(?=\s*\Z)"
     r"|[A-Z][A-Z ]*+\([^()]*+\)[ ]*\["  # the header of a block, as in `MEMORY (your personal notes) [7% ...]`
     rf"|{_WRAPPED}(?i:system|human|assistant|user|developer|ai|tool)"

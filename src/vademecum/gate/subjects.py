@@ -18,14 +18,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vademecum.gate.candidate import Finding
+from vademecum.late import pattern
 
 _DATA = Path(__file__).parent / "data" / "subjects.txt"
 _GAP = r"(?:[^.!?。！？\n]|\.(?=\w)){0,60}?"
-_MARKED_GAP = re.compile(" ?\0 ?")
+_LITERAL = re.compile(r"(?:[^\W_]|\\s\{1,3\})+|(?:\\[^\w\s]|[!<#@/:])+")
+"""What an expression begins with as it stands: words, or signs."""
+_LAST = re.compile(r"(?:\\s\{1,3\}|\\?.)\Z")
+_NO_WORD = re.compile(r"\W+")
+_STRUCTURE = re.compile(r"[(\[](?:\\.|[^()\[\]\\])*[)\]]|\\.|[()\[\]|]")
+_ENDS = (r"\s{1,3}", r"(?!\w)")
+"""What a word ends before."""
+_MARKED_GAP = pattern(" ?\0 ?")
 _SCRIPTS = {
-    "cjk": re.compile(r"[\u3040-\u30ff\u3400-\u9fff]"),
-    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
-    "any": re.compile(r"\S"),
+    "cjk": pattern(r"[\u3040-\u30ff\u3400-\u9fff]"),
+    "cyrillic": pattern(r"[\u0400-\u04ff]"),
+    "any": pattern(r"\S"),
 }
 LONGEST = 40_000
 """Characters that are looked at."""
@@ -36,7 +44,8 @@ def subjects_of(text: str) -> tuple[Finding, ...]:
     if len(text) > LONGEST:
         return (Finding("subject.long", f"It is longer than {LONGEST:,} characters: a person decides."),)
     folded = unicodedata.normalize("NFKC", text).casefold()
-    scripts = [script for script, letters in _SCRIPTS.items() if letters.search(folded)]
+    among = ("any",) if folded.isascii() else _SCRIPTS  # what tells the others is slow to compile
+    scripts = [script for script in among if _SCRIPTS[script].search(folded)]
     found: dict[str, re.Match[str]] = {}
     for (name, script), expressions in _woken(folded).items():
         if script in scripts and name not in found:
@@ -79,8 +88,9 @@ def _subjects() -> dict[tuple[str, str], list[str]]:
 def _woken(folded: str) -> dict[tuple[str, str], list[str]]:
     """The expressions, by subject and script, of which a match may begin somewhere in a text."""
     every, by_begin = _begun()
+    words = f" {_NO_WORD.sub(' ', folded)} \n{folded}"  # signs are looked for in the text itself
     woken: dict[tuple[str, str], list[str]] = {}
-    for n in sorted({n for begin, numbers in by_begin.items() if begin in folded for n in numbers}):
+    for n in sorted({n for begin, numbers in by_begin.items() if begin in words for n in numbers}):
         subject, expression = every[n]
         woken.setdefault(subject, []).append(expression)
     return woken
@@ -88,12 +98,15 @@ def _woken(folded: str) -> dict[tuple[str, str], list[str]]:
 
 @functools.cache
 def _begun() -> tuple[list[tuple[tuple[str, str], str]], dict[str, list[int]]]:
-    """All expressions with their subject and script, and which of them can begin with a string."""
+    """All expressions with their subject and script, and which of them can begin with a string; a space in it stands
+    for an edge of a word.
+    """
     every = [(subject, expression) for subject, expressions in _subjects().items() for expression in expressions]
     by_begin: dict[str, list[int]] = {}
-    for n, (_, expression) in enumerate(every):
+    for n, ((_, script), expression) in enumerate(every):
         for begin in _begins(expression):
-            by_begin.setdefault(begin, []).append(n)
+            edge = " " if begin[:1].isalnum() and script != "cjk" else ""
+            by_begin.setdefault(edge + begin, []).append(n)
     return every, by_begin
 
 
@@ -112,19 +125,32 @@ def _pattern(expression: str, script: str) -> re.Pattern[str]:
     return re.compile(expression if script == "cjk" else rf"(?<!\w)(?:{expression})")
 
 
-def _begins(expression: str) -> set[str]:
-    """The strings with which a match can begin; the empty one where that cannot be told."""
+@functools.cache
+def _begins(expression: str, ends: bool = False) -> frozenset[str]:
+    """The strings with which a match can begin, with a space behind a whole word; the empty one where that cannot be
+    told. `ends`: behind the expression a word is at its end.
+    """
     begins: set[str] = set()
     for one in _alternatives(expression):
         if one.startswith("(?:"):
             end = _closing(one)
-            optional = one[end + 1 : end + 2] in ("?", "*", "{")
-            begins |= {""} if optional else _begins(one[3:end])
+            rest = one[end + 1 :]
+            if rest.startswith(("*", "{", "??", "?+")):
+                begins.add("")
+            elif rest.startswith("?"):
+                begins |= _begins(one[3:end]) | _begins(rest[1:], ends)
+            else:
+                begins |= _begins(one[3:end], rest.startswith(_ENDS) if rest else ends)
             continue
-        letters = re.match(r"[^\W\d_]*", one)
-        begin = letters[0] if letters else ""
-        begins.add(begin[:-1] if one[len(begin) : len(begin) + 1] in ("?", "*", "{") else begin)
-    return begins
+        literal = _LITERAL.match(one)
+        begin = literal[0] if literal else ""
+        rest = one[len(begin) :]
+        if rest.startswith(("?", "*", "{")):
+            begin = _LAST.sub("", begin)
+        elif begin[:1].isalnum() and (rest.startswith(r"(?!\w)") if rest else ends):
+            begin += r"\s{1,3}"
+        begins.add(begin.replace(r"\s{1,3}", " ").replace("\\", ""))
+    return frozenset(begins)
 
 
 def _alternatives(expression: str) -> list[str]:
@@ -143,13 +169,17 @@ def _closing(expression: str) -> int:
 
 
 def _scanned(expression: str) -> Iterator[tuple[int, str, int]]:
-    """Each character that no backslash stands before, and how many brackets are open behind it."""
-    depth, escaped = 0, False
-    for at, character in enumerate(expression):
-        if not escaped and character != "\\":
-            depth += (character in "([") - (character in ")]")
-            yield at, character, depth
-        escaped = character == "\\" and not escaped
+    """Each bar and closing bracket that no backslash stands before, and how many brackets are open behind it; of
+    brackets that hold none in turn, only the closing one.
+    """
+    depth = 0
+    for found in _STRUCTURE.finditer(expression):
+        token = found[0]
+        if token[0] == "\\":
+            continue
+        if len(token) == 1:
+            depth += (token in "([") - (token in ")]")
+        yield found.end() - 1, token[-1], depth
 
 
 def _expression(line: str, script: str) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from ipaddress import ip_address
 from itertools import pairwise
 from typing import Literal
 from urllib.parse import urlsplit
 
+from vademecum.late import pattern, replace
 from vademecum.model import OWNER, Actor, Origin
 
 Trust = Literal["person", "owner", "assistant", "local", "file", "import", "user", "outside"]
@@ -37,12 +37,12 @@ _SHELLS = frozenset(
 )  # fmt: skip
 _COMMANDS = ("command", "cmd", "commands", "chars", "script", "shell_command")
 _PLACES = ("url", "uri", "href", "link", "endpoint", "address", "repository", "repo_url")
-_URL = re.compile(
+_URL = pattern(
     r"(?i)\b[a-z][a-z0-9+.-]{0,20}:/{2,3}(?:\[[0-9a-f:.%]{1,60}\])?[^\s\"'<>|;)`\]]{0,500}"
     r"|\bgit@[\w.-]{1,200}:[\w./-]{1,200}"
 )
 _HOSTLESS = frozenset({"file", "sqlite", "memory"})
-_FETCHES = re.compile(
+_FETCHES = pattern(
     r"(?i)(?<![\w./-])(?:\S{0,200}/)?(?:curl|wget|aria2c|lynx|w3m|elinks|sftp|scp|ssh|telnet|ncat|socat|lftp|rsync"
     r"|yt-dlp|youtube-dl|gsutil|rclone|himalaya|neomutt|mutt|kubectl|gcloud|ssh-keyscan|nslookup|whois"
     r"|invoke-webrequest|iwr|invoke-restmethod|irm|openssl\s+s_client"
@@ -53,7 +53,7 @@ _FETCHES = re.compile(
     r"|http\.client|socket\.(?:socket|create_connection)|\bfetch\s*\(|/dev/tcp/"
 )
 """Programs and calls that are named nowhere but where they are meant: found anywhere in a command."""
-_STARTS = re.compile(
+_STARTS = pattern(
     r"(?i)(?:\A|[;&|\n(){}`!]|(?<![\w.-])(?:sudo|doas|env|time|xargs|exec|command|nohup|do|then|else|if|while|until|watch"
     r"|eval|nice|stdbuf|setsid|parallel|-exec|timeout|\w*sh\s+(?:-\S+\s+){0,4}-\w*c)(?=[\s\"']))"
     r"(?:\s+-\S+|\s+[\d.]+[smhd]?(?=\s)|\s*\b\w+=\S*(?=\s)){0,6}\s*[\"']?(?:[^\s\"']{0,200}/)?"
@@ -65,7 +65,7 @@ _STARTS = re.compile(
     r"(?![\w.-]))"
 )
 """Programs whose names are words, too: found where a command begins."""
-_LOCAL_CLIENTS = re.compile(r"(?i)^(?:curl|wget|https?|xh)$")
+_LOCAL_CLIENTS = pattern(r"(?i)^(?:curl|wget|https?|xh)$")
 _VALUED = frozenset(
     {"-o", "-d", "-H", "-X", "-m", "-w", "-A", "-b", "-c", "-F", "-O", "-q", "--output", "--data", "--data-raw",
      "--data-binary", "--json", "--header", "--request", "--max-time", "--retry", "--write-out", "--user-agent",

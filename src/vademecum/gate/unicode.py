@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from vademecum.gate.candidate import Finding
 from vademecum.gate.lookalikes import disguised, mixes_alphabets
+from vademecum.late import pattern
 
 _EMOJI = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
@@ -121,7 +122,7 @@ _RULES = (
     _Rule("not-utf-8", r"\ud800-\udfff", "stands for a byte that is not UTF-8"),
     _Rule("private-use", _PRIVATE, "means something only in private", "", f"[{_PRIVATE}]{{4,}}"),
 )
-_ASCII_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_ASCII_CONTROL = pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 # compiled when a text first needs them: together they cost 15 ms, and most entries are ASCII

@@ -13,6 +13,8 @@ import functools
 import re
 import unicodedata
 
+from vademecum.late import pattern
+
 LONGEST_WORD = 80
 """Characters of a run without any break that are indexed; base64 and the like would only fill the vocabulary."""
 
@@ -22,9 +24,9 @@ SPACELESS = (
     "\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U000323af"
 )
-_SPACELESS_RUN = re.compile(f"[{SPACELESS}]+")
+_SPACELESS_RUN = pattern(f"[{SPACELESS}]+")
 _MARKS = r"[#@$~.]|--"
-_SPECIAL = re.compile(
+_SPECIAL = pattern(
     rf"(?<![\w+#@$~.-])(?:{_MARKS})[^\W_][\w'-]*"  # .bashrc  #123  @name  $HOME  --dry-run
     r"|\b[^\W\d_]\w*(?:\+\+|\#(?!\w))"  # C++  g++  C#
     r"|\b\w+(?:['-]\w+)+"  # don't  O'Brien  e-mail  gpt-4
@@ -33,12 +35,12 @@ _SPECIAL = re.compile(
     r"|\b[^\W\d_]{2,}\d+\b"  # python3
     r"|\b\w*[a-z][A-Z]\w*"  # getUserName
 )
-_MARKED = re.compile(rf"(?:{_MARKS})[^\W_]")
-_JOINED = re.compile(r"-*\w+(?:['-]\w+)+|[^\W\d_]+\.(?i:js|net|io|ai)")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_MARKED = pattern(rf"(?:{_MARKS})[^\W_]")
+_JOINED = pattern(r"-*\w+(?:['-]\w+)+|[^\W\d_]+\.(?i:js|net|io|ai)")
+_CAMEL = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 # Four fast tests for whether any word needs more spellings; most texts pass none.
-_SIGN, _HUMP, _NUMBERED, _DOTTED = map(re.compile, (r"[-'+#@$~]", r"[a-z][A-Z]", r"[^\W\d_]\d", r"\.\w"))
-_RUN = re.compile(rf"(\w{{{LONGEST_WORD}}})\w+")
+_SIGN, _HUMP, _NUMBERED, _DOTTED = map(pattern, (r"[-'+#@$~]", r"[a-z][A-Z]", r"[^\W\d_]\d", r"\.\w"))
+_RUN = pattern(rf"(\w{{{LONGEST_WORD}}})\w+")
 _PUNCTUATION = ',;:!?()[]{}"*<>`|'
 _SYMBOL = {code: 0xE000 + code for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from vademecum.late import dataclass, field
+from vademecum.late import dataclass, field, pattern
 from vademecum.search.prepare import LONGEST_WORD, SPACELESS, fold, is_marked, spellings, symbol, well_formed
 from vademecum.search.stopwords import stop_words
 
@@ -23,12 +23,10 @@ LONGEST_PHRASE = 64
 LONGEST_QUERY = 4_000
 """Characters of a query that are read."""
 
-_QUOTED = re.compile(r'"([^"]*)"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|「([^」]*)」')
+_QUOTED = pattern(r'"([^"]*)"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|「([^」]*)」')
 _EDGES = " \t\n,;:!?()[]{}\"'<>`|*“”„«»「」…，。？！、：；（）¿¡.‘’"
-_SPACELESS_RUN = re.compile(f"[{SPACELESS}]+")
-_CLUSTERED = re.compile(
-    "[\u0e00-\u109f\u1780-\u17ff]"
-)  # Thai, Lao, Tibetan, Burmese, Khmer: a syllable is 3 characters
+_SPACELESS_RUN = pattern(f"[{SPACELESS}]+")
+_CLUSTERED = pattern("[\u0e00-\u109f\u1780-\u17ff]")  # Thai, Lao, Tibetan, Burmese, Khmer: a syllable is 3 characters
 
 
 @dataclass(frozen=True, slots=True)

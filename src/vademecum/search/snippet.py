@@ -6,12 +6,13 @@ the text itself with `…` where something was left out, on one line, never long
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 
+from vademecum.late import pattern
+
 _LOOKED_AT = 50  # places of one word that are compared
-_SPACE = re.compile(r"\s+")
+_SPACE = pattern(r"\s+")
 
 
 def snippet(text: str, wanted: Iterable[str], length: int = 240) -> str:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
 from vademecum.disk import read_bytes, to_text
+from vademecum.late import pattern, replace
 from vademecum.obsidian import link
 from vademecum.vault.entry import BODY_CHARS, Entry, Logged
 from vademecum.vault.marks import ACK
@@ -29,9 +29,9 @@ Against = Callable[[Sequence[str]], "tuple[Decision, ...]"]
 UNCHECKED = (ACK, "decision", "project", "key")
 """Types of entries that state nothing new: a decision is compared when it is made."""
 _SHARED = 0.4  # of the shorter statement's words; two that exclude each other share half of what carries something
-_WORD = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|(?<![^\W\d_])[^\W\d_]{3,4}")
-_HEADING = re.compile(r"^##[ \t]+(.+)$", re.MULTILINE)
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
+_WORD = pattern(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|(?<![^\W\d_])[^\W\d_]{3,4}")
+_HEADING = pattern(r"^##[ \t]+(.+)$", re.MULTILINE)
+_SENTENCE = pattern(r"(?<=[.!?])\s+|[。！？\n]+")
 _MOST_SENTENCES, _LONGEST_SENTENCE, _MOST_NAMED = 40, 300, 3
 
 

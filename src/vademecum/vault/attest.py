@@ -7,9 +7,9 @@ not proved never keeps an origin that it claims: a person's line is of the file,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from vademecum.late import replace
 from vademecum.model import Origin
 from vademecum.store import Database
 from vademecum.store import vault_index as index

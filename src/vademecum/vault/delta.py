@@ -8,11 +8,10 @@ quiet log gives an empty text and writes nothing; every text is inert, without s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 from vademecum.model import Origin, tokens
 from vademecum.store import vault as rows
 from vademecum.store import vault_index as index

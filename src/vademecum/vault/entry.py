@@ -19,7 +19,7 @@ from msgspec.json import encode as encode_json
 from vademecum.clock import iso, parse_iso
 from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
-from vademecum.late import dataclass, field
+from vademecum.late import dataclass, field, pattern
 from vademecum.model import Origin
 from vademecum.obsidian import plain, quiet
 from vademecum.vault.paths import month_of, month_start
@@ -36,16 +36,16 @@ SUMMARY_CHARS, FIELD_CHARS, BODY_CHARS, REF_CHARS = 500, 80, 64_000, 500
 _ULID = (
     "(?:[0-6][0-9A-HJKMNP-TV-Z]|7[0-5])[0-9A-HJKMNP-TV-Z]{24}"  # of a time before the year 9984, so that it has a month
 )
-ULID = re.compile(_ULID)
-_HEAD = re.compile(rf"- (\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z) · ([^·]+) · ([^·]+) · ([^·]+) · (.+) \^({_ULID})")
-_BULLET = re.compile(r"[-*+](?:[ \t]+\[.\])?[ \t]+(?=\S)")
-_BLOCK_ID = re.compile(r"[ \t]+\^([A-Za-z0-9-]+)$")
-_REF = re.compile(r"[ \t]+[-*+][ \t]+ref::[ \t]*(.+)")
-_LINK = re.compile(rf"\[\[[^\]|#]*#\^({_ULID})(?:\|[^\]]*)?\]\]")
-_QUOTED = re.compile(r"  >(?: (.*))?")
+ULID = pattern(_ULID)
+_HEAD = pattern(rf"- (\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z) · ([^·]+) · ([^·]+) · ([^·]+) · (.+) \^({_ULID})")
+_BULLET = pattern(r"[-*+](?:[ \t]+\[.\])?[ \t]+(?=\S)")
+_BLOCK_ID = pattern(r"[ \t]+\^([A-Za-z0-9-]+)$")
+_REF = pattern(r"[ \t]+[-*+][ \t]+ref::[ \t]*(.+)")
+_LINK = pattern(rf"\[\[[^\]|#]*#\^({_ULID})(?:\|[^\]]*)?\]\]")
+_QUOTED = pattern(r"  >(?: (.*))?")
 _MARKS = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
-_ENCODED = re.compile(r"[%·\x00-\x1f\x7f-\xa0\u2028\u2029]")
-_BREAKS = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
+_ENCODED = pattern(r"[%·\x00-\x1f\x7f-\xa0\u2028\u2029]")
+_BREAKS = pattern(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +219,7 @@ class _Reader:
         self._month, self._path, self._line, self._base = month, path, line, base
         self._time = month_start(month)
         self._count: dict[str, int] = {}
+        self._open_to: dict[str, int] = {}
 
     def blocks(self) -> Iterator[Block]:
         lines, at, n = self._lines, self._base, 0
@@ -234,6 +235,7 @@ class _Reader:
             else:
                 inside = False
                 closes = "" if head else _opens(text, first_of_file=first == 0 and self._base == 0)
+                closes = closes if closes and self._closed_below(n, closes) else ""
                 paragraph = not closes and head is None and _is_paragraph(text)
             while n < len(lines) and not closes and _continues(lines[n], paragraph):
                 paragraph = paragraph and bool(lines[n].strip())
@@ -247,6 +249,20 @@ class _Reader:
             else:
                 yield self._block(span, text, [_text(line) for line in lines[first + 1 : n]], head)
             at = end
+
+    def _closed_below(self, n: int, closes: str) -> bool:
+        """Whether what ends with `closes` does so before the next entry in our form: what is left open hides nothing."""
+        if n < self._open_to.get(closes, 0):  # looked through from further up
+            return False
+        for at in range(n, len(self._lines)):
+            text = _text(self._lines[at])
+            if text.endswith(closes):
+                return True
+            if text.startswith("- 2") and _HEAD.fullmatch(text):
+                self._open_to[closes] = at
+                return False
+        self._open_to[closes] = len(self._lines)
+        return False
 
     def _block(self, span: tuple[int, int, int], text: str, below: list[str], head: re.Match[str] | None) -> Block:
         ref, body = _below(below)

@@ -7,7 +7,6 @@ edits or removes an entry; whoever reads gets the same entries in the same order
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from vademecum.disk import read_bytes
 from vademecum.errors import AmbiguousError, NotFoundError, UsageError
 from vademecum.gate.candidate import Act, Candidate, Effect, Staged
 from vademecum.ids import new_id, time_of
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 from vademecum.model import Actor, Origin
 from vademecum.store import Database
 from vademecum.store import vault_index as index

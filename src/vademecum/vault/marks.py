@@ -7,18 +7,20 @@ alone, so that every machine marks the same entries.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from vademecum.late import pattern
 from vademecum.vault.entry import ULID, Entry
 
 WINDOW_MS = 15 * 60_000
 """Two agents that touch the same thing within this time, neither having seen the other, are in conflict."""
 ACK, CONFLICTING = "ack", ("project", "decision")
 SEEN = "Seen"
+PAGE = "Page"
+"""What stands before the hash of the page that the author of an entry left."""
 
-_NAME = re.compile(r"(?<![\w@./-])@(\w[\w.-]{0,79})")
-_FIELD = re.compile(r"(Project|Supersedes|May contradict|Seen): *(.+)")
+_NAME = pattern(r"(?<![\w@./-])@(\w[\w.-]{0,79})")
+_FIELD = pattern(r"(Project|Supersedes|May contradict|Seen): *(.+)")
 _MOST_NAMES = 20
 
 

@@ -6,7 +6,6 @@ own folder (`vault.path`, or `vault.subfolder` in it), whatever a name says; not
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +13,9 @@ from pathlib import Path
 from vademecum.config import VaultConfig
 from vademecum.errors import ConfigError
 from vademecum.home import Home, folder_name
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
-MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
+MONTH = pattern(r"\d{4}-(?:0[1-9]|1[0-2])")
 """The name of a month's file, without its suffix."""
 
 

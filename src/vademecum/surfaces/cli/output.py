@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
 from vademecum.clock import iso
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
 WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that break between any two characters
-PIECES = re.compile(rf"\n|[^\S\n]+|[{WIDE}]|[^\s{WIDE}]+")
+PIECES = pattern(rf"\n|[^\S\n]+|[{WIDE}]|[^\s{WIDE}]+")
 """What a line is broken between: line feeds, runs of white space, words."""
 
-_DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_DRIVING = pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but line feed and tab, and those that end a line or change the order in which text is shown."""
 
 BAR_CELLS = 20

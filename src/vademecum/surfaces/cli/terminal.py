@@ -7,7 +7,6 @@ Invariant: nothing that a model says can drive the terminal, and code between fe
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 import threading
 import time
@@ -18,10 +17,11 @@ from typing import TextIO
 import click
 
 from vademecum.errors import UsageError
+from vademecum.late import pattern
 from vademecum.surfaces.cli.origin import on_terminal
 from vademecum.surfaces.cli.output import PIECES, WIDE, Style, cells, clip, printable
 
-_LAST_WORD = re.compile(rf"[^\s{WIDE}]{{0,200}}\Z")
+_LAST_WORD = pattern(rf"[^\s{WIDE}]{{0,200}}\Z")
 
 
 class Flow:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
 
 CAP = 10_000
 """Claude Code's limit for a hook's context, in UTF-16 code units (as JavaScript counts)."""
 _RESERVE = 400  # for the frame and the words about what was left out
-_BLOCK = re.compile(r"^═{46}\n(?=MEMORY|USER PROFILE|NOTES)", re.MULTILINE)
+_BLOCK = pattern(r"^═{46}\n(?=MEMORY|USER PROFILE|NOTES)", re.MULTILINE)
 _HEAD_LINES = 3
 
 
