@@ -6,10 +6,10 @@ Invariant: opening reads and makes nothing; the comparison is loaded when someth
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vademecum.errors import VademecumError
+from vademecum.late import replace
 from vademecum.vault.page import By, Desk
 from vademecum.vault.paths import VaultPaths
 

@@ -8,11 +8,10 @@ it is asked for, and there is no way to write under another agent's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 from vademecum.model import Origin, tokens
 from vademecum.obsidian import link_prefix
 from vademecum.vault.against import found_by, may_concern, named, pointed_out, told, typed
