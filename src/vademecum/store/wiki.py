@@ -91,27 +91,35 @@ def moved(db: Database) -> None:
     db.execute("UPDATE wiki_state SET generation = generation + 1")
 
 
-def source(db: Database, name: str, root: str, reading: str) -> int:
-    """The number of the source of that name; one whose folder or way of reading changed starts anew, without pages."""
-    row = db.one("SELECT n, root, reading FROM wiki_sources WHERE name = ?", (name,))
-    if row is not None and row[1:] == (root, reading):
-        return int(row[0])
-    with db.atomic():
-        row = db.one("SELECT n, root, reading FROM wiki_sources WHERE name = ?", (name,))
-        if row is not None and row[1:] == (root, reading):
-            return int(row[0])
-        if row is not None:
+def source(db: Database, room: str, name: str, *, root: str, reading: str) -> int:
+    """The number of a room's source; one whose folder or way of reading changed starts anew, without pages."""
+
+    def found() -> int | None:
+        row = db.one("SELECT n, root, reading FROM wiki_sources WHERE room = ? AND name = ?", (room, name))
+        if row is None or row[1:] == (root, reading):
+            return None if row is None else int(row[0])
+        if db.raw.in_transaction:
             drop_source(db, int(row[0]))
-        sql = "INSERT INTO wiki_sources (name, root, reading) VALUES (?, ?, ?)"
-        db.execute(sql, (name, root, reading))
+        return None
+
+    known = found()
+    if known is not None:
+        return known
+    with db.atomic():
+        known = found()  # another process may have been faster
+        if known is not None:
+            return known
+        sql = "INSERT INTO wiki_sources (room, name, root, reading) VALUES (?, ?, ?, ?)"
+        db.execute(sql, (room, name, root, reading))
         number = db.last_id()
         moved(db)
         return number
 
 
-def sources(db: Database) -> list[tuple[int, str, str]]:
-    """Every source as `(number, name, root)`."""
-    return [(int(row[0]), row[1], row[2]) for row in db.all("SELECT n, name, root FROM wiki_sources")]
+def sources(db: Database, room: str | None = None) -> list[tuple[int, str, str]]:
+    """Every source of a room, or of all, as `(number, name, root)`."""
+    rows = db.all("SELECT n, name, root FROM wiki_sources WHERE ?1 IS NULL OR room = ?1", (room,))
+    return [(int(row[0]), row[1], row[2]) for row in rows]
 
 
 def drop_source(db: Database, number: int) -> None:
@@ -162,6 +170,11 @@ def put_page(db: Database, row: PageRow) -> int:
     marks = ", ".join("?" * len(row[1:]))
     db.execute(f"INSERT INTO wiki_pages ({', '.join(PageRow._fields[1:])}) VALUES ({marks})", row[1:])
     return db.last_id()
+
+
+def finish_page(db: Database, n: int, stamp: str, sha256: str) -> None:
+    """All of a page is in the index."""
+    db.execute("UPDATE wiki_pages SET stamp = ?, sha256 = ? WHERE n = ?", (stamp, sha256, n))
 
 
 def set_stamp(db: Database, n: int, stamp: str, modified: int) -> None:
@@ -293,11 +306,10 @@ def counts(db: Database) -> tuple[int, int, int]:
     return int(row[0]), int(row[1]), int(row[2])
 
 
-def clear(db: Database) -> None:
-    """Empty the index: every page is read again."""
-    with db.atomic():
-        for number, _, _ in sources(db):
-            drop_source(db, number)
+def clear(db: Database, room: str | None = None) -> None:
+    """Forget the pages of a room, or of all: each is read again."""
+    for number, _, _ in sources(db, room):
+        drop_source(db, number)
 
 
 def optimize(db: Database) -> None:

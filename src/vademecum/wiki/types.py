@@ -26,12 +26,10 @@ LinkKind = Literal["wiki", "markdown", "embed"]
 class Entry:
     """A stretch of a log that is a section of its own: an entry of the live log, a decision.
 
-    `start` and `end` are bytes in the data that was given, `line` and `last` lines from 1 in the file.
+    `first` and `last` are lines of the file, from 1, both included.
     """
 
-    start: int
-    end: int
-    line: int
+    first: int
     last: int
     heading: str = ""
     author: str = ""
@@ -42,8 +40,8 @@ class Entry:
 
 
 ReadEntries = Callable[[str, bytes, int, int], Iterable[Entry] | None]
-"""`(path, data, base, line)` -> the entries of `data`, which begins at byte `base` and line `line` of the file, in
-order; None for a file that is no log."""
+"""`(path, data, base, line)` -> the entries of `data`, in order, which is the file from byte `base` and line `line` on;
+None for a file that is no log."""
 Convert = Callable[[Path], str]
 """Makes the text of a file that is no text; raises UnreadableError, which is kept as the page's problem."""
 
@@ -70,7 +68,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """A page without its text. Times in UTC ms: `created_ms` and `updated_ms` as the page says, `modified_ms` the file's.
+    """A page without its text. Times in UTC ms: `created_ms` and `updated_ms` as it says, `modified_ms` the file's.
 
     `path` is relative to the root of its source, with slashes. `id` stays when the file is renamed, and is another one
     after the index was built anew. `problem` says what could not be read as it should be; empty: nothing.

@@ -1,0 +1,230 @@
+"""From a file to rows: the page, its passages as far as they are new, its names, links and blocks.
+
+Idea: a passage is known by the hash of what it says, so that a change of one paragraph touches one row, and what hangs
+on the others (a vector) stays. Invariant: called inside of one transaction for a page; the file is never written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from vademecum.errors import UnreadableError
+from vademecum.search.prepare import prepare
+from vademecum.store import Database
+from vademecum.store import wiki as rows
+from vademecum.store.wiki import LinkRow, PageRow, SectionRow
+from vademecum.wiki.names import name_key, without_suffix
+from vademecum.wiki.parse import Parsed, Passage, parse
+from vademecum.wiki.text import Text, decode, shown
+from vademecum.wiki.types import Entry, Source
+from vademecum.wiki.walk import UNSURE, Stamp, read_file, stamp_text
+
+BATCH = 2_000
+"""New passages of one page that are written in one transaction."""
+LONGEST_LINK = 1_000
+"""Characters of a link that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A file as it was read: `data` is its content, None when it could not be read (`problem` says why)."""
+
+    path: str
+    stamp: Stamp
+    modified_ms: int
+    data: bytes | None
+    sha256: str
+    problem: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self.data) if self.data is not None else max(0, self.stamp[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A page read and taken apart, before it is stored."""
+
+    read: Read
+    parsed: Parsed
+    encoding: str
+    converted: str | None = None
+
+
+def read(source: Source, path: str, stamp: Stamp = UNSURE) -> Read:
+    """The file at `path`; what cannot be read is a `Read` with a problem. Raises FileNotFoundError."""
+    try:
+        data, stamp, modified = read_file(str(source.root), path, source.largest)
+    except UnreadableError as error:
+        return Read(path, stamp, stamp[1] // 1_000_000, None, "", error.message)
+    return Read(path, stamp, modified, data, hashlib.sha256(data).hexdigest())
+
+
+def build(source: Source, found: Read) -> Built:
+    """Take a file apart. Never fails: what cannot be converted is a page with its name and a problem."""
+    text, converted, problem = Text("", "utf-8"), None, found.problem
+    if found.data is not None:
+        if source.convert is not None and found.path.lower().endswith(tuple(source.converts)):
+            try:
+                converted = shown(source.convert(source.root / found.path)).replace("\r\n", "\n")
+                text = Text(converted, "utf-8")
+            except UnreadableError as error:
+                problem, converted = error.message, ""
+        else:
+            text = decode(found.data)
+    entries: list[Entry] | None = None
+    if source.entries is not None and found.data and converted is None:
+        read_entries = source.entries(found.path, found.data[text.skipped :], text.skipped, 1)
+        entries = None if read_entries is None else list(read_entries)
+    parsed = parse(found.path, text, source, entries)
+    if problem:
+        parsed = Parsed(parsed.title, parsed.matter, parsed.found, parsed.passages, parsed.lines, problem)
+    return Built(found, parsed, text.encoding, converted)
+
+
+def store(db: Database, number: int, source: Source, built: Built, page: int = 0) -> int:
+    """Put a page into the index, as a new one or over page number `page`; its number.
+
+    One with more than `BATCH` new passages takes several transactions, unless the caller holds one; until the last of
+    them the page counts as unread.
+    """
+    parsed = built.parsed
+    row = _row(number, page, built)
+    done, todo = (row.stamp, row.sha256), _unread(row) if len(parsed.passages) > BATCH else row
+    with db.atomic():
+        page = rows.put_page(db, todo)
+        rows.put_names(db, page, names(row.path, row.title, parsed.matter.aliases, source))
+        rows.put_links(db, page, _links(page, parsed, source))
+        rows.put_blocks(db, page, ((id_, line + 1) for id_, line in parsed.found.blocks))
+        if built.converted is not None:
+            rows.put_text(db, page, built.converted)
+        new = _keep_sections(db, page, row, parsed.passages)
+        rows.moved(db)
+    title = prepare(_about(row))
+    for some in _batches(new):
+        with db.atomic():
+            rows.add_sections(db, _indexed(some, title))
+            rows.moved(db)
+    if todo is not row:
+        with db.atomic():
+            rows.finish_page(db, page, *done)
+            rows.moved(db)
+    return page
+
+
+def _unread(row: PageRow) -> PageRow:
+    return row._replace(stamp=stamp_text(UNSURE), sha256="")
+
+
+def _row(number: int, page: int, built: Built) -> PageRow:
+    found, parsed, matter = built.read, built.parsed, built.parsed.matter
+    return PageRow(
+        page,
+        number,
+        found.path,
+        stamp_text(found.stamp),
+        found.sha256,
+        found.size,
+        built.encoding,
+        parsed.title,
+        _json(shown(name) for name in matter.aliases),
+        _json(parsed.tags),
+        shown(matter.type),
+        shown(matter.author),
+        matter.created_ms,
+        matter.updated_ms,
+        found.modified_ms,
+        parsed.lines,
+        shown(parsed.problem),
+        int(any(one.compiled for one in parsed.passages)),
+    )
+
+
+def names(path: str, title: str, aliases: Iterable[str], source: Source) -> set[tuple[str, str]]:
+    """What a page is called: `(key, kind)`. Of one with slashes, the last part is a key as well."""
+    bare = without_suffix(path, source.suffixes | source.converts)
+    found = {(name_key(bare), "path"), (name_key(bare.rpartition("/")[2]), "name"), (name_key(title), "title")}
+    found |= {(name_key(shown(alias)), "alias") for alias in aliases}
+    found |= {(key.rpartition("/")[2], kind) for key, kind in found if "/" in key and kind in ("title", "alias")}
+    return {(key, kind) for key, kind in found if key}
+
+
+def _about(row: PageRow) -> str:
+    """What every passage of a page is found by besides its own words."""
+    return " ".join([row.title, *json.loads(row.aliases)])
+
+
+def _keep_sections(db: Database, page: int, row: PageRow, passages: Sequence[Passage]) -> list[tuple[SectionRow, str]]:
+    """Keep the rows of passages that say the same, where they stand now, and drop the others; what is new."""
+    kept: dict[bytes, list[SectionRow]] = {}
+    for old in rows.sections_of(db, page):
+        kept.setdefault(old.sha, []).append(old)
+    about = _about(row)
+    new: list[tuple[SectionRow, str]] = []
+    moved: list[SectionRow] = []
+    for one in passages or (Passage(1, 1, 0, 0, (), ""),):  # an empty page is found by its name
+        made = _section(page, one, about)
+        same = kept.get(made.sha)
+        if same:
+            old = same.pop(0)
+            if old[2:] != made[2:]:
+                moved.append(made._replace(n=old.n))
+        else:
+            new.append((made, one.text))
+    rows.delete_sections(db, [old.n for left in kept.values() for old in left])
+    rows.move_sections(db, moved)
+    return new
+
+
+def _indexed(new: Iterable[tuple[SectionRow, str]], title: str) -> Iterator[tuple[SectionRow, str, str, str]]:
+    known: dict[str, str] = {}
+    for row, text in new:
+        headings = known.get(row.headings)
+        if headings is None:
+            headings = known[row.headings] = prepare(" ".join(json.loads(row.headings)))
+        yield row, title, headings, prepare(text)
+
+
+def _section(page: int, one: Passage, about: str) -> SectionRow:
+    headings = _json(one.headings)
+    said = f"{about}\0{headings}\0{one.author}\0{one.block}\0{one.text}".encode()
+    return SectionRow(
+        0,
+        page,
+        one.first,
+        one.last,
+        one.start,
+        one.end,
+        headings,
+        _json(one.tags),
+        shown(one.author),
+        one.time_ms,
+        str(one.origin) if one.origin is not None else "",
+        one.block,
+        int(one.compiled),
+        hashlib.blake2b(said, digest_size=12).digest(),
+    )
+
+
+def _links(page: int, parsed: Parsed, source: Source) -> Iterator[LinkRow]:
+    ends = source.suffixes | source.converts
+    for line, link in parsed.found.links:
+        key = name_key(shown(without_suffix(link.target, ends)).rpartition("/")[2])
+        told = (link.raw, key, link.target, link.heading, link.block, link.text)
+        raw, key, target, heading, block, text = (shown(part[:LONGEST_LINK]) for part in told)
+        yield LinkRow(page, line + 1, link.kind, raw, key, target, heading, block, text)
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)
+
+
+def _batches(new: Sequence[tuple[SectionRow, str]]) -> Iterator[list[tuple[SectionRow, str]]]:
+    waiting = iter(new)
+    while some := list(islice(waiting, BATCH)):
+        yield some

@@ -1,0 +1,30 @@
+"""What pages, headings and links are called, in the form in which they are compared.
+
+Idea: Obsidian does not tell cases apart in a link, and a person types a heading without its punctuation. Invariant:
+two names that differ in more than case, white space and Unicode's several spellings have two keys.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_HEADING = re.compile(r"[#|^:%\[\]\\*_`~=!\"'.,;?()]+")
+
+
+def name_key(text: str) -> str:
+    """A page's name, title or alias as it is compared."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    return " ".join(text.casefold().split())
+
+
+def without_suffix(path: str, suffixes: frozenset[str]) -> str:
+    """`path` without the end that says that it is a page."""
+    stem, dot, end = path.rpartition(".")
+    return stem if dot and f".{end.lower()}" in suffixes and stem and stem[-1] != "/" else path
+
+
+def heading_key(text: str) -> str:
+    """A heading as links say it: without marks and punctuation."""
+    return name_key(_HEADING.sub(" ", text))
