@@ -20,6 +20,7 @@ from vademecum.clock import Clock
 if TYPE_CHECKING:
     from vademecum.library.cache import Cache
     from vademecum.library.web import Web
+    from vademecum.store import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,8 @@ class Context:
 
     `name` is its key under `library`; `settings` what stands there; `env` the environment over `.env`; `cache` keeps
     what is costly to make again (a converted file, say), under this source's name; `folder` is the folder from which
-    relative paths of the settings count. `web` makes the guarded client: see `LibrarySource.web`.
+    relative paths of the settings count. `web` makes the guarded client: see `LibrarySource.web`. `db` opens the
+    derived database, for a source that keeps an index of its own in it.
     """
 
     name: str
@@ -139,6 +141,7 @@ class Context:
     cache: Cache
     folder: Path
     web: Callable[..., Web]
+    db: Callable[[], Database]
 
 
 class LibrarySource:

@@ -144,7 +144,7 @@ class Library:
                 fixed |= {"resolver": self._resolver, "sleep": self._sleep}
                 return Web(name, base, **(fixed | options))
 
-            return made(Context(name, given, self._env, self._clock, cache, self._folder, web))
+            return made(Context(name, given, self._env, self._clock, cache, self._folder, web, self._db))
 
     def cache(self, name: str) -> Cache:
         """The copies of the source `name` as it is configured now: with other settings it is another source."""
