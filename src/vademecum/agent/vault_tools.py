@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from vademecum.clock import iso, parse_iso
 from vademecum.errors import ConflictError, UsageError
 from vademecum.gate.structure import neutralise
-from vademecum.model import Origin
 from vademecum.vault.delta import heard, heard_of
 
 if TYPE_CHECKING:
@@ -239,9 +238,9 @@ def _project(caller: Caller, args: dict[str, Any]) -> Answer:
 
 
 def _hear_page(caller: Caller, one: Project) -> None:
-    by = one.updated_by
-    if by and by not in (caller.vm.actor.agent, caller.vm.actor.user):
-        caller.context.hear(Origin.agent(by))
+    from vademecum.vault.proving import origin_of_page
+
+    caller.context.hear(origin_of_page(caller.vm.live, one, caller.vm.actor.agent, caller.vm.actor.user))
 
 
 def _page(one: Project, *, whole: bool) -> Answer:
@@ -267,17 +266,12 @@ def _set_project(caller: Caller, args: dict[str, Any]) -> Answer:
     try:
         done = caller.vm.vault.set_project(name, wanted, version=_optional(args, "version"), **_by(caller, *said))
     except ConflictError as error:
-        caller.context.hear(*_authors(caller, name))
+        _hear_page(caller, caller.vm.vault.project(name))  # its text is in the diff
         return {"success": False, **error.as_dict()["error"]}
     answer: Answer = {"success": True, "message": f"{done.message} {done.note}".strip()}
     if done.outcome == "staged":
         return answer | {"staged": True, "proposal": done.proposal}
     return answer | {"version": done.project.version}
-
-
-def _authors(caller: Caller, name: str) -> list[Origin]:
-    by = caller.vm.vault.project(name).updated_by
-    return [Origin.agent(by)] if by and by not in (caller.vm.actor.agent, caller.vm.actor.user) else []
 
 
 def _checkpoint(caller: Caller, args: dict[str, Any]) -> Answer:

@@ -75,7 +75,12 @@ def decisions(vm: Vademecum) -> Decisions:
         return may_contradict(one, other)
 
     own = desk(vm)
-    return Decisions(own, contradicts=contradicts, project_page=lambda name: projects(vm).page_of(name))
+    return Decisions(
+        own,
+        contradicts=contradicts,
+        project_page=lambda name: projects(vm).page_of(name),
+        signed=lambda one: bool(signed_by(vm, one)),
+    )
 
 
 def against(vm: Vademecum, statements: Sequence[str]) -> tuple[Decision, ...]:

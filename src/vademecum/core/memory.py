@@ -237,7 +237,7 @@ class CoreMemory:
             return planned
 
         by = self.gate.redactor.origin(origin or Origin.assistant())
-        return self._commit(store, plan, _Writer(by, session, unattended, redacted=kinds))
+        return self._commit(store, plan, _Writer(by, self.gate.redactor.session(session), unattended, redacted=kinds))
 
     def edit_text(self, store: StoreName) -> str:
         """The file's whole text, for an editor. Write it with `errors="surrogateescape"`, read it back likewise."""

@@ -134,7 +134,7 @@ class Audit:
             origin=str(event.origin),
             by=event.by,
             rule=event.rule,
-            session=event.session,
+            session=self._redactor.session(event.session),
             proposal=event.proposal,
             before_sha256=before,
             after_sha256=after,

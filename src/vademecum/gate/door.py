@@ -101,7 +101,7 @@ class Gate:
             before=self.redactor.clean(candidate.before),
             reason=self.redactor.clean(candidate.reason),
             origin=self.redactor.origin(candidate.origin),
-            session=None if candidate.session is None else self.redactor.clean(candidate.session),
+            session=self.redactor.session(candidate.session),
             redacted=(*candidate.redacted, *text.kinds),
         )
 

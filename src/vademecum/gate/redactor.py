@@ -93,6 +93,12 @@ class Redactor:
         """The text of `redact`."""
         return self.redact(text).text
 
+    def session(self, name: str | None) -> str | None:
+        """What a conversation is called, as it is kept; ids that were made at random stay as they are."""
+        if name is None or (len(name) == 26 and name.isalnum() and name.isupper()):
+            return name
+        return name if len(name) == 36 and len(name.replace("-", "")) == 32 else self.clean(name)
+
     def value(self, value: Any, kinds: list[str] | None = None) -> Any:
         """A JSON value with all its texts cleaned, each read with the name or argument that stands before it.
 

@@ -10,7 +10,7 @@ sides, and would take the blocks apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from vademecum.clock import iso, parse_iso
@@ -33,6 +33,7 @@ from vademecum.store.erasure import MARK
 
 FILE = "Decisions.md"
 TITLE = "Decisions"
+FORGED = "ALARM: a forged block has the id of"
 TYPED = Origin.file()
 _LINKED = ("Project", "Supersedes", "May contradict")
 _MARK = re.compile(r" %% [0-9A-Z]{26} %%[ \t]*$")
@@ -109,20 +110,31 @@ def render(decision: Decision, prefix: str, what_of: Mapping[str, str], project:
     return f"## {quiet(' '.join(decision.what.split()))}\n\n{fields}\n^{decision.id}\n"
 
 
-def parse(text: str) -> tuple[list[Decision], list[str]]:
+def parse(text: str, signed: Callable[[Decision], bool] | None = None) -> tuple[list[Decision], list[str]]:
     """The decisions in the order of the file, and what is wrong with it, in sentences.
 
-    Of two blocks with one id and the same words the first counts; with other words, too, and it is said.
+    Of two blocks with one id and the same words the first counts; with other words the one that its author `signed`,
+    else the first, and it is said.
     """
     found: dict[str, Decision] = {}
     problems: list[str] = []
     for decision in _sections(text):
         there = found.setdefault(decision.id, decision)
-        if there is not decision and _said(there) != _said(decision):
+        if there is decision or _said(there) == _said(decision):
+            continue
+        wins = next((one for one in (there, decision) if signed is not None and signed(one)), None)
+        if wins is None:
             problems.append(
                 f"{FILE}:{decision.number}: another decision has the id of line {there.number} and other words; the "
                 "first counts."
             )
+            continue
+        other = decision if wins is there else there
+        found[decision.id] = wins
+        problems.append(
+            f"{FILE}:{other.number}: {FORGED} {wins.id} and other words; those of line {wins.number} count, which "
+            f"{wins.by} signed."
+        )
     return list(found.values()), problems
 
 

@@ -61,9 +61,9 @@ class Book:
     problems: tuple[str, ...] = ()
 
     @staticmethod
-    def of(text: str) -> Book:
-        """The decisions of a file's text."""
-        found, problems = parse(text)
+    def of(text: str, signed: Callable[[Decision], bool] | None = None) -> Book:
+        """The decisions of a file's text; `signed` says which of two blocks with one id is its author's."""
+        found, problems = parse(text, signed)
         later: dict[str, list[str]] = {}
         for one in found:
             for id_ in one.supersedes:
@@ -117,13 +117,20 @@ class Decisions:
     """`Decisions.md` of one vault, for one agent. Thread-safe, and safe beside other processes and editors."""
 
     def __init__(
-        self, desk: Desk, *, contradicts: Contradicts | None = None, project_page: Callable[[str], str] | None = None
+        self,
+        desk: Desk,
+        *,
+        contradicts: Contradicts | None = None,
+        project_page: Callable[[str], str] | None = None,
+        signed: Callable[[Decision], bool] | None = None,
     ) -> None:
-        """`project_page` gives the link target of a project's page, empty when there is none."""
+        """`project_page` gives the link target of a project's page, empty when there is none; `signed` says whether the
+        log has a decision in these words."""
         self.desk = desk
         self._page: Page = desk.page(FILE)
         self._contradicts = contradicts
         self._project_page = project_page
+        self._signed = signed
 
     def book(self) -> Book:
         """All that is in the file now, read when it changed since this process read it. Raises UnreadableError."""
@@ -132,8 +139,14 @@ class Decisions:
         known = _books.get(path)
         if known is not None and known[0] == mark:
             return known[1]
-        book = Book.of(self._page.text())
-        if mark is not None and time.time_ns() - mark[0] > _SETTLED_NS:
+        asked: list[Decision] = []
+
+        def signed(one: Decision) -> bool:
+            asked.append(one)  # what the log says may change while the file stands
+            return self._signed is not None and self._signed(one)
+
+        book = Book.of(self._page.text(), signed)
+        if mark is not None and not asked and time.time_ns() - mark[0] > _SETTLED_NS:
             while len(_books) >= _MOST_BOOKS:
                 _books.pop(next(iter(_books)), None)
             _books[path] = mark, book

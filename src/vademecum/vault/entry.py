@@ -251,7 +251,7 @@ class _Reader:
             at = end
 
     def _closed_below(self, n: int, closes: str) -> bool:
-        """Whether what ends with `closes` does so before the next entry in our form: what is left open hides nothing."""
+        """Whether what ends with `closes` does so before the next entry in our form; what is left open hides none."""
         if n < self._open_to.get(closes, 0):  # looked through from further up
             return False
         for at in range(n, len(self._lines)):

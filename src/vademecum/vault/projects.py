@@ -18,14 +18,16 @@ from vademecum.disk import visible
 from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError, VademecumError
 from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
+from vademecum.model import Origin
 from vademecum.obsidian import hashed_slug, one_form, slug_of
 from vademecum.page import NO_VERSION, Page, state_of, version_of
+from vademecum.vault.marks import PAGE
 from vademecum.vault.page import By, Desk
 
 if TYPE_CHECKING:
     from vademecum.gate.audit import AuditEntry
     from vademecum.gate.candidate import Accepted
-    from vademecum.model import Origin
+    from vademecum.gate.quarantine import Check
 
 FOLDER = "Projects"
 _TOLD = 400
@@ -36,7 +38,8 @@ NAMES = ("status", "owner", "next")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project's page as it is now. `version` names this state; `problem` says why its front matter is unreadable."""
+    """A project's page as it is now. `version` names this state; `problem` says why its front matter is unreadable;
+    `origin` is what the page says that it was made of."""
 
     slug: str
     name: str
@@ -49,6 +52,7 @@ class Project:
     updated_by: str = ""
     text: str = ""
     problem: str = ""
+    origin: Origin = Origin("assistant")  # noqa: RUF009  frozen
 
     @property
     def target(self) -> str:
@@ -84,12 +88,34 @@ class Projects:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
 
-    def list(self) -> tuple[Project, ...]:
-        """Every project, by file name; pages that cannot be read as text are left out."""
+    def every(self) -> tuple[Project, ...]:
+        """Every project, by file name, also those in quarantine."""
         return tuple(self._read(path.stem) for path in self._paths())
 
+    def list(self) -> tuple[Project, ...]:
+        """Every project that is not in quarantine, by file name."""
+        check = self.desk.gate.quarantine.check(self.desk.actor.agent)
+        return tuple(one for one in self.every() if check is None or not self._held(check, one))
+
+    def _held(self, check: Check, one: Project) -> bool:
+        by = one.updated_by
+        other = by and by not in (self.desk.actor.agent, self.desk.actor.user)
+        origin = Origin.agent(by).joined(*one.origin.parts) if other else one.origin
+        return check(origin, None, "") is not None
+
+    def _check_shown(self, one: Project) -> None:
+        """Raises RefusedError for a page that is in quarantine."""
+        check = self.desk.gate.quarantine.check(self.desk.actor.agent)
+        if check is not None and self._held(check, one):
+            raise RefusedError(
+                f"The page of {one.name!r} is not shown: it holds what comes from a source in quarantine. Nothing was "
+                "written.",
+                "A person can give it back with `vademecum release`.",
+            )
+
     def show(self, name: str) -> Project:
-        """The project called `name`, or whose file is. Raises NotFoundError, UnreadableError."""
+        """The project called `name`, or whose file is. Raises NotFoundError, UnreadableError, and RefusedError when it
+        is in quarantine."""
         slug = self._slug(name)
         if slug is None:
             close = difflib.get_close_matches(name, [one.name for one in self.list()], n=3, cutoff=0.5)
@@ -97,7 +123,9 @@ class Projects:
                 f"There is no project {name!r}.",
                 f"Did you mean {', '.join(close)}?" if close else "`project set` makes it.",
             )
-        return self._read(slug)
+        found = self._read(slug)
+        self._check_shown(found)
+        return found
 
     def page_of(self, name: str) -> str:
         """The link target of a project's page; empty when there is none."""
@@ -116,6 +144,7 @@ class Projects:
         with self._page(slug_of(name, "project")).held():  # one lock for all, so that a new one's file is free
             slug = self._slug(name, exactly=version == NO_VERSION) or self._new_slug(name)
             raw = self._page(slug).raw()
+            self._check_shown(self._project(slug, raw))
             self._check_seen(slug, name, raw, version, wanted)
             return self._write(slug, name, raw, wanted, by=by, kinds=kinds)
 
@@ -140,11 +169,11 @@ class Projects:
         after = final(answer.text)
         self._page(slug).put(raw, after)
         message = f"The project {name!r} was {'made' if raw is None else 'changed'} ({FOLDER}/{slug}.md)."
-        note = f"{answer.note} {self._tell(slug, name, _wanted_in(answer.text), by)}".strip()
+        note = f"{answer.note} {self._tell(slug, name, _wanted_in(answer.text), after, by)}".strip()
         return ProjectChange("done", self._project(slug, after), message, note)
 
-    def _tell(self, slug: str, name: str, wanted: Wanted, by: By) -> str:
-        """Tell the live log what was set; what went wrong there."""
+    def _tell(self, slug: str, name: str, wanted: Wanted, after: str, by: By) -> str:
+        """Tell the live log what was set, and the hash of the page that is left; what went wrong there."""
         if self.desk.told is None:
             return ""
         rows = zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True)
@@ -154,7 +183,8 @@ class Projects:
         summary = f"{name}: {'; '.join(said)}"
         summary = summary if len(summary) <= _TOLD else f"{summary[: _TOLD - 1]}…"
         try:
-            self.desk.told("project", summary, ref=f"{FOLDER}/{slug}", body=f"Project: {name}", by=by)
+            body = f"Project: {name}\n{PAGE}: {state_of(after)}"
+            self.desk.told("project", summary, ref=f"{FOLDER}/{slug}", body=body, by=by)
         except VademecumError as error:
             return f"The live log does not tell of it ({error.message})."
         return ""
@@ -186,7 +216,8 @@ class Projects:
         parts = parts.with_literal("updated", stamp)
         parts = parts.with_value("updated_by", self.desk.author(by))
         if len(by.origin.parts) > 1 or parts.get("origin"):  # what it was made of goes with it, also to other homes
-            parts = parts.with_value("origin", str(by.origin))
+            earlier = _origin(parts.get("origin"))
+            parts = parts.with_value("origin", str(by.origin.joined(*earlier.parts)))
         return parts.text
 
     def _check_seen(self, slug: str, name: str, raw: str | None, version: str | None, wanted: Wanted) -> None:
@@ -205,10 +236,13 @@ class Projects:
         else:
             diff = _diff(seen, raw, ("what you have read", "what is there now"))
         why = "changed since you have read it" if version else "exists, and you do not say which version you have read"
+        why = "exists already" if version == NO_VERSION else why
+        other = ""
+        if version != NO_VERSION and self._named(slug) != name:
+            other = f"; for a project of its own that is called {name!r}, --version {NO_VERSION}"
         raise ConflictError(
             f"The project {name!r} {why}. Nothing was written; the newer state was kept.",
-            f"Read it (`project show`), and write what is still right with --version {now}; for a project of its own "
-            f"whose name only looks like another's, --version {NO_VERSION}.",
+            f"Read it (`project show`), and write what is still right with --version {now}{other}.",
             version=now,
             diff=diff,
         )
@@ -324,6 +358,7 @@ class Projects:
             by,
             visible(body).replace("\r\n", "\n").strip("\n"),
             parts.problem if raw and (parts.opening or "closing" in parts.problem) else "",
+            _origin(parts.get("origin")),
         )
 
     def _clean(self, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
@@ -398,6 +433,13 @@ def _item(text: str) -> str:
     import json
 
     return json.dumps(text, ensure_ascii=False)
+
+
+def _origin(text: str) -> Origin:
+    try:
+        return Origin.parse(text) if text else Origin.assistant()
+    except ValueError:
+        return Origin.file()
 
 
 def _listed(parts: FrontMatter) -> tuple[str, ...]:

@@ -152,7 +152,7 @@ class Vault:
 
         What a person typed into the log, and may contradict a standing decision, is pointed out below it.
         """
-        found = self.reading.delta(window(session, channel), budget=budget, remind=remind)
+        found = self.reading.delta(self._window(session, channel), budget=budget, remind=remind)
         lines = typed(found.entries, self._against) if any(not one.agent for one in found.entries) else []
         if not lines:
             return found
@@ -160,7 +160,7 @@ class Vault:
 
         room = max(LEAST, budget) - sum(tokens(line) + 1 for line in lines)
         if found.tokens > room:
-            found = self.reading.delta(window(session, channel), budget=room, remind=remind)
+            found = self.reading.delta(self._window(session, channel), budget=room, remind=remind)
             lines = typed(found.entries, self._against)
         text = "\n".join([found.text, *lines])
         return replace(found, text=text, tokens=tokens(text))
@@ -186,12 +186,21 @@ class Vault:
         return rows.acknowledgements(self._parts.db(), [entry.id for entry in entries])
 
     def verify(self) -> Report:
-        """Prove every entry of the log."""
-        return self.live.verify()
+        """Prove every entry of the log, and what it proves of the pages; see `verify.verify` and `proving`."""
+        from vademecum.vault.proving import faults_of, notes_on
+
+        report = self.live.verify()
+        faults = (*report.faults, *faults_of(self._decisions.book()))
+        return replace(report, faults=faults, notes=tuple(notes_on(self.live, self._parts.projects().every())))
+
+    def _window(self, session: str | None, channel: str) -> str:
+        """What the conversation is called where cursors are kept: no secret that its name may hold."""
+        name = window(session, channel)
+        return self.live.gate.redactor.session(name) or name
 
     def _known(self, done: Logged, session: str | None, channel: str) -> Logged:
         if done.entry is not None:
-            self.reading.wrote(window(session, channel), done.entry)
+            self.reading.wrote(self._window(session, channel), done.entry)
         return done
 
     def told(self, kind: str, summary: str, /, *, ref: str, body: str, by: By) -> Logged:

@@ -38,9 +38,19 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something to know that is no fault; `line` is 0 when there is none."""
+
+    file: str
+    line: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What was proved: how many entries there are, how many are as their authors signed them, how many a person typed,
-    how many were erased for good; the pinned keys, and the faults in the order of files and lines."""
+    how many were erased for good; the pinned keys, and the faults in the order of files and lines. `notes` are no
+    faults."""
 
     entries: int
     signed: int
@@ -49,6 +59,7 @@ class Report:
     unproved: int
     keys: tuple[Pin, ...]
     faults: tuple[Fault, ...]
+    notes: tuple[Note, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -99,7 +99,7 @@ def verify(app: App) -> int:
 
     What a person typed into the files under no agent's name is counted and is no fault.
     """
-    report = app.vm.live.verify()
+    report = app.vm.vault.verify()
     style = app.style
     lines = [
         f"{style.bad('✗')} {_where(fault)} {style.bold(fault.kind)}: {printable(fault.what)}" for fault in report.faults
@@ -108,6 +108,10 @@ def verify(app: App) -> int:
         lines.append(f"{style.good('✓')} The log is whole: {plural(report.entries, 'entry')}, {_counts(report)}.")
     else:
         lines.append(f"{plural(len(report.faults), 'fault')}; {plural(report.entries, 'entry')}, {_counts(report)}.")
+    lines += [
+        f"{style.warn('!')} {printable(note.file)}{f':{note.line}' if note.line else ''}: {printable(note.what)}"
+        for note in report.notes
+    ]
     lines += [style.dim(f"  key {pin.id} of {printable(pin.agent)} ({pin.how})") for pin in report.keys]
     app.emit(verify_json(report), *lines)
     return 0 if report.ok else 1
@@ -173,6 +177,7 @@ def verify_json(report: Report) -> dict[str, object]:
             {"kind": f.kind, "file": f.file, "line": f.line, "what": f.what, "id": f.id, "agent": f.agent}
             for f in report.faults
         ],
+        "notes": [{"file": note.file, "line": note.line, "what": note.what} for note in report.notes],
     }
 
 
