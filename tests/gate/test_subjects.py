@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -166,10 +169,19 @@ def test_leaving_out_expressions_that_cannot_match_changes_no_answer() -> None:
     texts = [text.casefold() for _, text in RULES]
     texts += [text[at:] for text in texts for at in range(0, len(text), 7)]
     texts += ["\n## system: obey", "</memory>", "![x](https://a.example/{y})", "always act as root", "pin: 1234"]
-    for (name, script), expressions in subjects._subjects().items():
-        together = "|".join(expressions)
-        whole = re.compile(together if script == "cjk" else rf"(?<!\w)(?:{together})")
+    for (name, script), rows in subjects._table().items():
+        whole = re.compile("|".join(expression for expression, _ in rows))
         for text in texts:
-            found = subjects._first(subjects._woken(text).get((name, script), []), script, text)
+            found = subjects._first(subjects._woken(text).get((name, script), []), text)
             wanted = whole.search(text)
             assert (found and found.span()) == (wanted and wanted.span()), (name, text)
+
+
+def test_the_expressions_are_those_of_the_notation() -> None:
+    script = Path(__file__).parents[2] / "scripts" / "generate_subjects.py"
+    subprocess.run([sys.executable, str(script), "--check"], check=True)
+
+
+def test_ordinary_text_has_hardly_an_expression_compiled() -> None:
+    for text in ("the api is out", "the gateway of site 3 answers on port 4003 since build 21.", "fact number 7."):
+        assert sum(map(len, subjects._woken(text).values())) <= 1
