@@ -116,6 +116,8 @@ def registry(vm: Vademecum | None = None) -> dict[str, Tool]:
         tools += tuple(_of_provider(vm, spec) for spec in vm.manager.tools())
     if vm is not None and _shares(vm):
         tools += _of_vault()
+    if vm is not None and vm.config.library:
+        tools += _of_library(vm)
     return {tool.spec.name: tool for tool in tools}
 
 
@@ -130,6 +132,13 @@ def _of_vault() -> tuple[Tool, ...]:
     from vademecum.vault.tools import VAULT_LOG_TOOL, VAULT_STATE_TOOL
 
     return Tool(VAULT_LOG_TOOL, vault_log, writes), Tool(VAULT_STATE_TOOL, vault_state, writes)
+
+
+def _of_library(vm: Vademecum) -> tuple[Tool, ...]:
+    from vademecum.agent.library_tools import library_tool
+    from vademecum.library.tool import library_tool as spec
+
+    return (Tool(spec(tuple(vm.config.library)), library_tool, lambda _args: False),)
 
 
 def offers_bank(vm: Vademecum) -> bool:
@@ -223,6 +232,9 @@ def for_the_record(name: str, answer: Answer) -> str:
     elif name == "recall" and isinstance(results, list):
         found: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
         kept = {"hits": [hit.get("id") for hit in found]}
+    elif name == "library" and answer.get("success") is not False:
+        rows: list[Any] = list(results) if isinstance(results, list) else [answer]  # pyright: ignore[reportUnknownArgumentType]
+        kept = {"refs": [row.get("ref") for row in rows]}
     elif name not in _OWN and answer.get("success") is not False:
         kept = {"answered": name}
     return as_sent(kept)

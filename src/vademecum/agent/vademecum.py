@@ -21,6 +21,7 @@ from vademecum.home import AgentFolder, Home
 from vademecum.model import OWNER, Actor, Origin, ToolSpec
 
 if TYPE_CHECKING:
+    from vademecum.agent.distilling import AgentLibrary
     from vademecum.agent.embedding import Embedders
     from vademecum.agent.forget import Receipt
     from vademecum.agent.quarantine import Aside
@@ -217,6 +218,13 @@ class Vademecum:
 
         return contradicted(self, fact.text, f"the fact {fact.id}", fact.origin)
 
+    @lazy
+    def library(self) -> AgentLibrary:
+        """What others wrote, looked up outside: search, read, changes, distil; never remembered by itself."""
+        from vademecum.agent.distilling import AgentLibrary
+
+        return AgentLibrary(self)
+
     def _reflecting(self) -> Ask | None:
         from vademecum.agent.spending import asker
 
@@ -344,6 +352,8 @@ class Vademecum:
             from vademecum.agent.retaining import finish_all
 
             finish_all(self)
+        if "library" in self.__dict__:
+            self.library.close()
         for name in ("db", "cache"):
             if name in self._shared.__dict__:
                 getattr(self._shared, name).close()

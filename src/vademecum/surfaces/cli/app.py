@@ -250,6 +250,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "log": ("log:log", "What the agents that share a vault did, one line each"),
         "vault": ("vault:vault", "Make the shared folder, merge what sync tools left, look after keys"),
     },
+    "Library": {
+        "library": ("library:library", "Look up what others wrote: papers, issues, pages, files"),
+    },
     "Clients": {
         "client": ("clients:client", "Give Claude Code this memory, or take it away"),
         "mcp": ("serving:mcp", "Serve one client over standard input and output"),
