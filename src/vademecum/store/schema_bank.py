@@ -125,7 +125,7 @@ CREATE TABLE manifests (
 ) STRICT, WITHOUT ROWID;
 """
 
-VECTORS = """
+SPACES = """
 CREATE TABLE vector_spaces (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL UNIQUE,
@@ -154,6 +154,11 @@ CREATE TRIGGER vectors_deleted AFTER DELETE ON vectors
 BEGIN
   UPDATE vector_spaces SET removed = removed + 1 WHERE n = old.space;
 END;
+"""
+"""Vectors and what waits for them; `cache.db` has the same tables for passages of pages."""
+
+VECTORS = f"""
+{SPACES.strip()}
 CREATE TRIGGER message_vectors_due AFTER INSERT ON messages
 WHEN new.role IN ('user', 'assistant') AND trim(new.content) <> '' AND EXISTS (SELECT 1 FROM vector_spaces)
 BEGIN

@@ -13,6 +13,7 @@ from pathlib import Path
 from vademecum.errors import LockedError, StorageError
 from vademecum.store.connection import Database
 from vademecum.store.migrations import migrate
+from vademecum.store.schema_bank import SPACES
 from vademecum.store.schema_library import LIBRARY
 
 FILE = "cache.db"
@@ -61,7 +62,22 @@ CREATE TABLE wiki_state (one INTEGER PRIMARY KEY CHECK (one = 1), generation INT
 INSERT INTO wiki_state VALUES (1, 0);
 """
 
-CACHE_MIGRATIONS: list[tuple[str, str]] = [("wiki", _WIKI), ("library", LIBRARY)]
+_PAGE_VECTORS = f"""
+{SPACES}
+CREATE TRIGGER page_vectors_due AFTER INSERT ON wiki_sections WHEN EXISTS (SELECT 1 FROM vector_spaces)
+BEGIN INSERT OR IGNORE INTO vector_due VALUES ('page', new.n); END;
+CREATE TRIGGER page_vectors_deleted AFTER DELETE ON wiki_sections
+BEGIN
+  DELETE FROM vectors WHERE kind = 'page' AND ref = old.n;
+  DELETE FROM vector_due WHERE kind = 'page' AND ref = old.n;
+END;
+"""
+
+CACHE_MIGRATIONS: list[tuple[str, str]] = [
+    ("wiki", _WIKI),
+    ("library", LIBRARY),
+    ("page vectors", _PAGE_VECTORS),
+]
 """Named and in order, each run once; one that was released is never edited."""
 
 

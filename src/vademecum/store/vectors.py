@@ -1,6 +1,7 @@
-"""Vectors of facts and messages, by the embedder that made them, and which texts still wait for theirs.
+"""Vectors of facts and messages, and of passages of pages, by the embedder that made them; what still waits for its own.
 
-Idea: a space is one embedder; of the spaces one is the target, which background work fills, and one serves searches:
+Idea: those of facts and messages lie in `state.db`, those of passages in `cache.db`, in tables of the same shape; a
+space is one embedder; of the spaces one is the target, which background work fills, and one serves searches:
 the target once it is complete, until then the latest that was. Triggers note every new or changed text as due.
 Invariant: a vector goes with its text, in the same transaction, and is stored only while its text is the one it was
 made of; a space is dropped only when another is complete.
@@ -15,14 +16,17 @@ from typing import Literal
 from vademecum.errors import ConflictError
 from vademecum.store.connection import Database
 
-OwnerKind = Literal["fact", "message"]
+OwnerKind = Literal["fact", "message", "page"]
 _PAGE = 2_000
 _DROPPED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the texts of a kind stand; `group` is what a search may be limited to, `wanted` which rows are embedded."""
+    """Where the texts of a kind stand; `group` is what a search may be limited to, `wanted` which rows are embedded.
+
+    An empty `text`: the rows are never given another text, and whoever embeds them reads it from elsewhere.
+    """
 
     table: str
     ref: str
@@ -31,16 +35,23 @@ class _Source:
     wanted: str
 
 
-_SOURCES: dict[OwnerKind, _Source] = {
+_IN_HOME: dict[OwnerKind, _Source] = {
     "fact": _Source("facts", "n", "text", "owner", "trim(t.text) <> ''"),
     "message": _Source(
         "messages", "id", "content", "session", "t.role IN ('user', 'assistant') AND trim(t.content) <> ''"
     ),
 }
 """In the order in which they are embedded. The triggers of the tables say the same as `wanted`."""
+_IN_CACHE: dict[OwnerKind, _Source] = {"page": _Source("wiki_sections", "n", "", "page", "1")}
+
+KINDS = tuple(_IN_HOME)
+"""The kinds that `state.db` has."""
 
 
-KINDS = tuple(_SOURCES)
+def _sources(db: Database) -> dict[OwnerKind, _Source]:
+    """What the database has of its own."""
+    cache = db.one("SELECT 1 FROM sqlite_schema WHERE name = 'wiki_sections'") is not None
+    return _IN_CACHE if cache else _IN_HOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class DueText:
-    """A text that waits for its vector."""
+    """A text that waits for its vector; of a passage of a page it is empty, and `replace` puts in what the file says."""
 
     kind: OwnerKind
     ref: int
@@ -133,7 +144,7 @@ def all_due(db: Database) -> None:
 def _fill_due(db: Database, unless: str) -> None:
     space = target(db)
     db.execute("DELETE FROM vector_due")
-    for kind, source in _SOURCES.items():
+    for kind, source in _sources(db).items():
         also = unless.format(ref=source.ref)
         values = (kind, kind, space.n) if also and space is not None else (kind,)
         db.execute(
@@ -150,11 +161,12 @@ def any_due(db: Database) -> bool:
 def missing(db: Database, limit: int) -> list[DueText]:
     """At most `limit` texts that wait for their vectors in the target: facts first, then messages, the newest first."""
     found: list[DueText] = []
-    for kind, source in _SOURCES.items():
+    for kind, source in _sources(db).items():
         if len(found) >= limit:
             break
+        text = f"t.{source.text}" if source.text else "''"
         rows = db.all(
-            f"SELECT d.ref, t.{source.text} FROM vector_due d JOIN {source.table} t ON t.{source.ref} = d.ref"
+            f"SELECT d.ref, {text} FROM vector_due d JOIN {source.table} t ON t.{source.ref} = d.ref"
             " WHERE d.kind = ? ORDER BY d.ref DESC LIMIT ?",
             (kind, limit - len(found)),
         )
@@ -178,11 +190,13 @@ def put_many(db: Database, space: Space, texts: Sequence[DueText], vectors: Sequ
                 "The server runs another model under that name: name it anew in `embedder`, or put the old one back.",
             )
         db.execute("UPDATE vector_spaces SET dimensions = ?, fault = '' WHERE n = ?", (dimensions, space.n))
-        stored = 0
+        stored, among = 0, _sources(db)
         for text, vector in zip(texts, vectors, strict=True):
-            source = _SOURCES[text.kind]
-            same = f"SELECT 1 FROM {source.table} WHERE {source.ref} = ? AND {source.text} = ?"
-            if db.one(same, (text.ref, text.text)) is None:
+            source = among[text.kind]
+            same, values = f"SELECT 1 FROM {source.table} WHERE {source.ref} = ?", [text.ref, text.text]
+            if source.text:
+                same += f" AND {source.text} = ?"
+            if db.one(same, values if source.text else values[:1]) is None:
                 continue
             db.execute("DELETE FROM vectors WHERE kind = ? AND ref = ? AND space = ?", (text.kind, text.ref, space.n))
             db.execute(
@@ -264,7 +278,7 @@ def state(db: Database, name: str) -> tuple[int, int, int]:
 
 def rows(db: Database, space: int, kind: OwnerKind, *, after: int, upto: int) -> Iterator[list[VectorRow]]:
     """The vectors of `kind` in space number `space` whose `n` is above `after` and not above `upto`, in pages."""
-    source = _SOURCES[kind]
+    source = (_IN_HOME | _IN_CACHE)[kind]
     while True:
         found = db.all(
             f"SELECT v.n, v.ref, t.{source.group}, v.vector FROM vectors v"

@@ -1,0 +1,167 @@
+"""A page read part by part: by lines, under a heading, at a block, or from the top.
+
+Idea: whoever reads says how much; the answer says which lines it is and what to ask for next. Invariant: never more
+than the budget and whole lines only, but of one line that alone is longer, its beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vademecum.errors import NotFoundError, UsageError
+from vademecum.late import dataclass
+from vademecum.model import tokens
+from vademecum.store import wiki as rows
+from vademecum.wiki.names import heading_key
+from vademecum.wiki.text import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vademecum.wiki.index import Index
+    from vademecum.wiki.types import PageHead, Section
+
+BUDGET = 2_000
+"""Tokens of a page that are given at once, unless the caller says otherwise."""
+HEADINGS = 40
+"""Headings of a page that an answer lists."""
+_LINES = re.compile(r"[Ll]?(\d{1,9})(?:\s*(?:-|–|:|\.\.)\s*[Ll]?(\d{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines `first` to `last` (from 1) of the `of` that a page has; `cut`: the last is not whole."""
+
+    page: PageHead
+    text: str
+    first: int
+    last: int
+    of: int
+    cut: bool
+    headings: tuple[tuple[int, str], ...]
+
+
+def read_part(index: Index, ref: str, *, lines: str | None = None, heading: str | None = None, budget: int) -> Part:
+    """The part of the page `ref` that was asked for. `ref` may end with `#L10-L24`, `#heading` or `#^block`.
+
+    `lines` is `10-24`, `L10-L24`, or `10` for what begins there. Raises NotFoundError, AmbiguousError,
+    UnreadableError, and UsageError for lines that are none.
+    """
+    name, _, place = ref.partition("#")
+    page = find_page(index, name if place else ref)
+    if place and lines is None and heading is None:
+        if _LINES.fullmatch(place.strip()):
+            lines = place
+        else:
+            heading = place
+    said = shown(index.text(page)).replace("\r\n", "\n")
+    every = said.split("\r") if "\n" not in said and "\r" in said else said.split("\n")
+    if len(every) > 1 and not every[-1]:
+        every.pop()
+    sections = index.sections_of(page.id)
+    if lines is not None:
+        first, last = _asked(lines, len(every), page)
+    elif heading is not None:
+        first, last = _under(index, page, sections, heading, len(every))
+    else:
+        first, last = 1, len(every)
+    text, end, cut = _within(every, first, last, budget)
+    return Part(page, text, first, end, len(every), cut, _headings(sections))
+
+
+def find_page(index: Index, ref: str) -> PageHead:
+    """The page that `ref` names; of several with that path, the one of the first source."""
+    first = index.sources[0].name if index.sources else ""
+    wanted = ref.strip().removeprefix("[[").removesuffix("]]")
+    for known in (f"{first}:{wanted}", wanted):
+        try:
+            found = index.page(known)
+        except NotFoundError:
+            continue
+        if known == wanted or found.path == wanted:
+            return found
+    return index.page(wanted)  # says what is called nearly so
+
+
+def _asked(lines: str, of: int, page: PageHead) -> tuple[int, int]:
+    found = _LINES.fullmatch(lines.strip().removeprefix("#"))
+    if found is None:
+        raise UsageError(f"{lines!r} names no lines; nothing was read.", "Write them as L10-L24, or L10.")
+    first = int(found[1])
+    last = int(found[2]) if found[2] else of
+    if not 1 <= first <= last:
+        raise UsageError(
+            f"{lines!r} names no lines; nothing was read.", "Lines count from 1, the first before the last."
+        )
+    if first > of:
+        raise NotFoundError(f"{page.path} has {of} lines.", "Ask for lines that it has.")
+    return first, min(last, of)
+
+
+def _under(index: Index, page: PageHead, sections: Sequence[Section], heading: str, of: int) -> tuple[int, int]:
+    """The lines under a heading, those below it included; or the passage in which a block stands."""
+    if heading.strip().startswith("^"):
+        return _at_block(index, page, sections, heading.strip()[1:].lower())
+    keys = [heading_key(part) for part in re.split(r"\s*[#>]\s*", heading) if part.strip()]
+    for section in sections:
+        above = [heading_key(one) for one in section.headings]
+        if (keys and above[-len(keys) :] == keys) or (len(keys) == 1 and keys[0] in above):
+            depth = len(above) if above[-len(keys) :] == keys else above.index(keys[0]) + 1
+            inside = [one for one in sections if one.headings[:depth] == section.headings[:depth]]
+            return section.first, min(of, _end(sections, inside, section))
+    there = ", ".join(text for _, text in _headings(sections)[:10])
+    hint = f"Its headings are: {there}." if there else "It has no headings; read it by lines."
+    raise NotFoundError(f"{page.path} has no heading {heading!r}.", hint)
+
+
+def _end(sections: Sequence[Section], inside: Sequence[Section], start: Section) -> int:
+    """The last line of the sections `inside` that follow `start` without another in between."""
+    wanted, last = {one.id for one in inside}, start.last
+    begun = False
+    for one in sections:
+        begun = begun or one.id == start.id
+        if begun:
+            if one.id not in wanted:
+                break
+            last = max(last, one.last)
+    return last
+
+
+def _at_block(index: Index, page: PageHead, sections: Sequence[Section], block: str) -> tuple[int, int]:
+    line = rows.block_line(index.db, page.id, block)
+    for section in sections:
+        if section.block.lower() == block or (line is not None and section.first <= line <= section.last):
+            return section.first, section.last
+    raise NotFoundError(f"{page.path} has no block ^{block}.", "Search for what it said.")
+
+
+def _within(every: Sequence[str], first: int, last: int, budget: int) -> tuple[str, int, bool]:
+    """The lines from `first` on that fit into `budget` tokens, the last of them, and whether it was cut."""
+    left, taken = 4 * budget, list[str]()
+    for number in range(first, last + 1):
+        line = every[number - 1]
+        size = len(line.encode("utf-8", "replace")) + 1
+        if size > left:
+            if taken:
+                return "\n".join(taken), number - 1, False
+            kept = line.encode("utf-8", "replace")[: max(1, left)].decode("utf-8", "ignore")
+            return kept, number, True
+        left -= size
+        taken.append(line)
+    return "\n".join(taken), last, False
+
+
+def _headings(sections: Sequence[Section]) -> tuple[tuple[int, str], ...]:
+    found: list[tuple[int, str]] = []
+    before: tuple[str, ...] = ()
+    for section in sections:
+        if section.headings and section.headings != before and section.time_ms is None:
+            found.append((section.first, " > ".join(section.headings)))
+        before = section.headings
+    return tuple(found[:HEADINGS])
+
+
+def spent(part: Part) -> int:
+    """Tokens of what was read."""
+    return tokens(part.text)
