@@ -25,7 +25,9 @@ from vademecum.gate.candidate import Action, Candidate
 from vademecum.gate.keys import key_of
 from vademecum.gate.proposals import sha256_of
 from vademecum.model import OWNER, Actor, Origin, StoreName
+from vademecum.page import Page, page_at
 from vademecum.store import scrub
+from vademecum.vault.paths import VaultPaths
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -37,6 +39,7 @@ MAX_BYTES = 64 << 20
 
 _CHAINED = "a row of the history cannot be changed without breaking its chain"
 _BY_HAND = "it is left for a person: a configuration is not changed here"
+_SIGNED = "the log is signed and is not changed here: `vademecum forget` erases it for good, decision and entry"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -93,10 +96,11 @@ def _in_files(vm: Vademecum, by: Origin | None) -> Iterator[Found]:
         if data is None:
             yield Found(name, 1, "unread", f"larger than {MAX_BYTES >> 20} MB")
             continue
-        secrets = vm.redactor.find(_decoded(data)[0])
+        text = _decoded(data)[0] if path.suffix != ".jsonl" else _said_in(data)
+        secrets = vm.redactor.find(text)
         if not secrets:
             continue
-        text, kept = _decoded(data)[0], _BY_HAND if path == vm.home.config else ""
+        kept = _BY_HAND if path == vm.home.config else _kept_in_vault(vm, path)
         if by is not None and not kept:
             _redact_file(vm, root, actor, path, by)
         for secret in secrets:
@@ -116,9 +120,36 @@ def _files(vm: Vademecum) -> Iterator[tuple[Path, Actor | None, Path]]:
                 seen.add(path)
                 user = path.parent.name if path.parent.parent == root / "memories" / "users" else ""
                 yield root, Actor(name, unquote(user) or OWNER), path
-    for path in _walk(home.root, {home.backups}):
+    for path in _walk(home.root, {home.backups, home.keys}):
         if path not in seen and path not in private:
+            seen.add(path)
             yield home.root, None, path
+    vault = VaultPaths.of(home, vm.config.vault)  # its own pages only: the folder around them is a person's
+    for part in (vault.decisions, vault.live, vault.projects, vault.agents, vault.ledgers):
+        for path in _walk(part, set()):
+            if path not in seen:
+                yield vault.root, None, path
+
+
+def _said_in(data: bytes) -> str:
+    """The text of a ledger of the vault: what its entries say, a line each, without keys and signatures; any other file
+    whole."""
+    from vademecum.vault.ledger import Record, read_head, records
+
+    if read_head(data) is None:
+        return _decoded(data)[0]
+    lines = [""] * (data.count(b"\n") + 1)
+    for one in records(data):
+        if isinstance(one, Record) and one.copy is not None:
+            lines[one.line_number - 1] = " ".join(one.copy).replace("\n", " ")
+    return "\n".join(lines)
+
+
+def _kept_in_vault(vm: Vademecum, path: Path) -> str:
+    """Why a file of the vault is left as it is; empty for any other."""
+    paths = VaultPaths.of(vm.home, vm.config.vault)
+    signed = path == paths.decisions or paths.live in path.parents or paths.ledgers in path.parents
+    return _SIGNED if signed else ""
 
 
 def _walk(folder: Path, skip: set[Path]) -> Iterator[Path]:
@@ -148,7 +179,7 @@ def _redact_file(vm: Vademecum, root: Path, actor: Actor | None, path: Path, by:
         _redact_store(vm.as_(actor.agent, actor.user), store, by)
         return
     lock = root / "notes" / "INDEX.md" if actor is not None and path != root / "SOUL.md" else path
-    with locked(lock):
+    with _page_of(path).held() if _is_page(vm, path) else locked(lock):
         before, encoding = _decoded(read_bytes(path) or b"")
         after = vm.redactor.redact(before)
         data = to_bytes(after.text) if encoding == "utf-8" else after.text.encode(encoding)
@@ -168,6 +199,17 @@ def _redact_file(vm: Vademecum, root: Path, actor: Actor | None, path: Path, by:
         )
         vm.gate.audit.record(event)
         write_atomic(path, data)
+
+
+def _is_page(vm: Vademecum, path: Path) -> bool:
+    paths = VaultPaths.of(vm.home, vm.config.vault)
+    return path.parent in (paths.projects, paths.agents)
+
+
+def _page_of(path: Path) -> Page:
+    """A page of the vault, with the lock that its writers take."""
+    root, folder = path.parent.parent, path.parent.name
+    return page_at(root, folder, path.name, lock=folder if folder == "Projects" else "")
 
 
 def _store_of(root: Path, path: Path) -> StoreName | None:
