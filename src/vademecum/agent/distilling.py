@@ -84,7 +84,7 @@ class AgentLibrary(Library):
         """
         document = self.read(ref, part=part, budget=READ)
         if kept_back(self._vm, document.ref, document.revision):
-            raise RefusedError(f"{ref} is in quarantine.", "`vademecum forget --release` shows how to take it out.")
+            raise RefusedError(f"{ref} is in quarantine.", "`vademecum release` takes it out.")
         found = self._of_model(document) if model else None
         made = sentences(document.text, document.title) if found is None else found
         if not made:

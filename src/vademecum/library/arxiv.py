@@ -139,11 +139,12 @@ class Arxiv(LibrarySource):
         from xml.etree import ElementTree
 
         reply = self._web.get("/query", query=query, expected=(400,))
-        if b"<!DOCTYPE" in reply.body or b"<!ENTITY" in reply.body:
-            raise SourceError("arxiv answered with a document type in its feed, which no feed of arXiv has.")
         try:
-            feed = ElementTree.fromstring(reply.body)
-        except ElementTree.ParseError as error:
+            text = reply.body.decode("utf-8")  # in another encoding the next line would see nothing
+            if "<!DOCTYPE" in text or "<!ENTITY" in text:
+                raise SourceError("arxiv answered with a document type in its feed, which no feed of arXiv has.")
+            feed = ElementTree.fromstring(text)
+        except (ElementTree.ParseError, UnicodeDecodeError) as error:
             raise SourceError(
                 f"arxiv answered with something that is no feed: {error}.", "Try again later.", passing=True
             ) from error
