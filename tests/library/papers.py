@@ -6,6 +6,7 @@ import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import cache
 from typing import Any
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -53,6 +54,7 @@ def pdf(pages: Sequence[str], *, title: str = "") -> bytes:
     return bytes(out)
 
 
+@cache
 def locked_pdf() -> bytes:
     """A PDF that needs a password."""
     from pypdf import PdfReader, PdfWriter
@@ -64,6 +66,7 @@ def locked_pdf() -> bytes:
     return out.getvalue()
 
 
+@cache
 def docx() -> bytes:
     """Headings, lists, a table, a link and hidden text."""
     from docx import Document
@@ -86,6 +89,7 @@ def docx() -> bytes:
     return out.getvalue()
 
 
+@cache
 def pptx() -> bytes:
     """Two slides, the second hidden, with notes and a table."""
     from pptx import Presentation
@@ -107,6 +111,7 @@ def pptx() -> bytes:
     return out.getvalue()
 
 
+@cache
 def xlsx() -> bytes:
     """Two sheets, dates, a hidden row and a hidden sheet."""
     from openpyxl import Workbook

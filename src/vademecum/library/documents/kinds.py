@@ -37,6 +37,12 @@ def suffix_of(name: str) -> str:
     return stem if stem in _NAMES else path.suffix[1:].casefold()
 
 
+def endings() -> frozenset[str]:
+    """The ends of names that documents have: `.pdf`, or a whole name such as `makefile`."""
+    known = TEXT | MARKDOWN | HTML | OFFICE | {*TABLES, *CODE, "doc", "xls", "ppt"}
+    return frozenset(f".{one}" for one in known if one) | _NAMES
+
+
 def readable(name: str) -> bool:
     """Whether a file of that name is a document: what else lies in a folder is passed over without a word."""
     suffix = suffix_of(name)

@@ -1,7 +1,7 @@
 """Text of any encoding, code, tables in text, notebooks.
 
-Idea: decode by byte order mark, UTF-8, the shape of UTF-16, then Windows-1252. Invariant: text is never refused for
-its encoding, and never taken for text when it is not.
+Idea: the wiki knows how to decode a file; a web page may say more. Invariant: text is never refused for its encoding,
+and nothing is taken for text that is none.
 """
 
 from __future__ import annotations
@@ -17,52 +17,21 @@ from vademecum.errors import UnreadableError
 from vademecum.library.documents.html import fenced
 from vademecum.library.documents.kinds import CODE, TABLES, suffix_of
 from vademecum.library.documents.types import Gathering, quiet, table
+from vademecum.wiki.text import decode, shown
 
-_MARKS = (
-    (b"\xef\xbb\xbf", "utf-8"),
-    (b"\xff\xfe\x00\x00", "utf-32-le"),
-    (b"\xff\xfe", "utf-16-le"),
-    (b"\xfe\xff", "utf-16-be"),
-)
 _DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""")
 
 
 def decoded(data: bytes, *, declares: bool = False) -> str:
     """The text of a file; `declares`: it may name its encoding (HTML). Raises UnreadableError for binary data."""
-    for mark, name in _MARKS:
-        if data.startswith(mark):
-            return _lines(data[len(mark) :].decode(name, "replace"))
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = _other(data, declares=declares)
-    if "\x00" in text[:100_000]:
-        wide = _wide(data)
-        if not wide:
-            raise UnreadableError("It holds binary data, not text.")
-        text = data.decode(wide, "replace")
-    return _lines(text)
-
-
-def _other(data: bytes, *, declares: bool) -> str:
-    wide = _wide(data)
-    if wide:
-        return data.decode(wide, "replace")
     found = _DECLARED.search(data[:2048]) if declares else None
-    if found:
+    text = decode(data)
+    if found and text.encoding in ("cp1252", "latin-1"):
         with contextlib.suppress(LookupError, UnicodeError):  # no such encoding
-            return data.decode(found[1].decode("ascii"), "replace")
-    return data.decode("cp1252", "replace") if b"\x00" not in data[:100_000] else data.decode("latin-1")
-
-
-def _wide(data: bytes) -> str:
-    """UTF-16 without a mark: every other byte of mostly Latin text is zero."""
-    head = data[:2000]
-    if len(head) < 4:
-        return ""
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    half = len(head) // 2
-    return "utf-16-le" if odd > half * 0.4 and not even else "utf-16-be" if even > half * 0.4 and not odd else ""
+            return _lines(data.decode(found[1].decode("ascii"), "replace"))
+    if "zero bytes" in text.problem:
+        raise UnreadableError("It holds binary data, not text.")
+    return _lines(shown(text.text))
 
 
 def _lines(text: str) -> str:
