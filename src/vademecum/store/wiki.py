@@ -207,6 +207,20 @@ def names(db: Database, kind: str | None = None) -> list[tuple[str, int, str]]:
     return [(row[0], row[1], row[2]) for row in rows]
 
 
+def names_in(db: Database, source: int, kinds: Sequence[str]) -> list[tuple[str, int, str]]:
+    """The names of the pages of a source that are of one of those kinds."""
+    sql = (
+        "SELECT key, page, kind FROM wiki_names JOIN wiki_pages ON n = page"
+        f" WHERE source = ? AND kind IN ({', '.join('?' * len(kinds))})"
+    )
+    return [(row[0], row[1], row[2]) for row in db.all(sql, (source, *kinds))]
+
+
+def paths(db: Database, source: int) -> list[tuple[int, str]]:
+    """Number and path of every page of a source."""
+    return [(row[0], row[1]) for row in db.all("SELECT n, path FROM wiki_pages WHERE source = ?", (source,))]
+
+
 def names_of(db: Database, page: int) -> list[tuple[str, str]]:
     """What a page is called: `(key, kind)`."""
     return [(row[0], row[1]) for row in db.all("SELECT key, kind FROM wiki_names WHERE page = ?", (page,))]

@@ -21,7 +21,7 @@ from vademecum.wiki.names import name_key, without_suffix
 from vademecum.wiki.parse import Parsed, Passage, parse
 from vademecum.wiki.text import Text, decode, shown
 from vademecum.wiki.types import Entry, Source
-from vademecum.wiki.walk import UNSURE, Stamp, read_file, stamp_text
+from vademecum.wiki.walk import UNREAD, Stamp, read_file, stamp_text
 
 BATCH = 2_000
 """New passages of one page that are written in one transaction."""
@@ -56,7 +56,7 @@ class Built:
     converted: str | None = None
 
 
-def read(source: Source, path: str, stamp: Stamp = UNSURE) -> Read:
+def read(source: Source, path: str, stamp: Stamp = UNREAD) -> Read:
     """The file at `path`; what cannot be read is a `Read` with a problem. Raises FileNotFoundError."""
     try:
         data, stamp, modified = read_file(str(source.root), path, source.largest)
@@ -118,7 +118,7 @@ def store(db: Database, number: int, source: Source, built: Built, page: int = 0
 
 
 def _unread(row: PageRow) -> PageRow:
-    return row._replace(stamp=stamp_text(UNSURE), sha256="")
+    return row._replace(stamp=stamp_text(UNREAD), sha256="")
 
 
 def _row(number: int, page: int, built: Built) -> PageRow:

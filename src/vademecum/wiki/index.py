@@ -7,6 +7,7 @@ each file once, and no transaction is longer than a batch.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -25,7 +26,7 @@ from vademecum.wiki.names import name_key, without_suffix
 from vademecum.wiki.survey import Survey
 from vademecum.wiki.text import decode, part, shown
 from vademecum.wiki.types import Changes, PageHead, Section, Source
-from vademecum.wiki.walk import stamp_from, stamp_of
+from vademecum.wiki.walk import is_sure, stamp_from, stamp_of
 
 WAIT_SECONDS = 10.0
 """How long `refresh` waits for another process that is indexing, before it answers with what there is."""
@@ -255,13 +256,18 @@ class Index:
             text = self._converted(page)
             return None if text is None else part(text[row.start : row.end], "utf-8")
         try:
-            with open(source.root / page.path, "rb", buffering=0) as stream:  # noqa: PTH123
+            with open(source.root / page.path, "rb") as stream:  # noqa: PTH123
                 known = stamp_from(page.stamp)
-                seen = os.fstat(stream.fileno())
-                if known[0] >= 0 and known != stamp_of(seen):
+                if not is_sure(known):
+                    content = stream.read()
+                    if hashlib.sha256(content).hexdigest() != page.sha256:
+                        return None
+                    data = content[row.start : row.end]
+                elif known != stamp_of(os.fstat(stream.fileno())):
                     return None
-                stream.seek(row.start)
-                data = stream.read(row.end - row.start)
+                else:
+                    stream.seek(row.start)
+                    data = stream.read(row.end - row.start)
         except OSError:
             return None
         return part(data, page.encoding).replace("\r\n", "\n")

@@ -18,6 +18,7 @@ _ITEM = r"(?:\"[^\"\\\n]*\"|'[^'\n]*'|#?[^\W_][^\n\"'\[\]{},:#&*!|>%@`]*)"
 _FLOW = re.compile(rf"([A-Za-z_][\w-]*):[ \t]*\[[ \t]*((?:{_ITEM}(?:,[ \t]*|(?=[ \t]*\])))*)[ \t]*\][ \t]*\r?\n", re.M)
 _BLOCK = re.compile(rf"([A-Za-z_][\w-]*):[ \t]*\r?\n((?:[ ]*-[ ]+{_ITEM}[ \t]*\r?\n)+)", re.M)
 _ONE = re.compile(_ITEM)
+_KEY = re.compile(r"---[ \t]*\r?\n[A-Za-z_][\w -]*:[ \t\r\n]")  # else the page begins with a rule
 _TAG = re.compile(r"[^\s,#]+")
 LONGEST = 500_000
 """Characters of a front matter that are looked at; what has no end before is none."""
@@ -44,7 +45,7 @@ def read_matter(text: str) -> Matter:
         return Matter()
     found = FrontMatter.parse(text[:LONGEST])
     if not found.opening:
-        return Matter()
+        return Matter(problem=found.problem if _KEY.match(text) else "")
     inner = "".join(found.lines)
     values, problem = found.values, found.problem
     return _matter(len(found.lines) + 2, values, problem) if not inner else _of(inner, len(found.lines) + 2)

@@ -20,7 +20,7 @@ from vademecum.store import wiki as rows
 from vademecum.store.wiki import PageRow
 from vademecum.wiki.building import BATCH, Built, Read, build, read, store
 from vademecum.wiki.types import Changes, Source
-from vademecum.wiki.walk import IGNORE, UNSURE, Rules, Stamp, Walked, stamp_from, stamp_of, stamp_text, walk
+from vademecum.wiki.walk import IGNORE, Rules, Stamp, Walked, is_sure, stamp_from, stamp_of, stamp_text, walk
 from vademecum.wiki.watch import Watch
 
 FORM = "1"
@@ -77,7 +77,7 @@ class Survey:
         except LockedError:
             self._dirty = None
             return Changes(problems=odd, waiting=True)
-        self._dirty = {path for path, (_, stamp) in self._known.items() if stamp == UNSURE and path in seen}
+        self._dirty = {path for path, (_, stamp) in self._known.items() if path in seen and not is_sure(stamp)}
         return Changes(changes.added, changes.changed, changes.renamed, changes.removed, (*changes.problems, *odd))
 
     def _recall(self) -> None:
@@ -160,7 +160,8 @@ class Survey:
         self, seen: dict[str, Stamp], gone: Sequence[str], progress: Callable[[int, int], None] | None
     ) -> Changes:
         """Read what differs still, and store it batch by batch."""
-        lost = _Lost(self.db, {p: self._known[p][0] for p in gone if p in self._known and self._stamp(p) is None})
+        left = [p for p in gone if p in self._known and (self._stamp(p) is None or not self._rules.takes(p))]
+        lost = _Lost(self.db, {p: self._known[p][0] for p in left})
         todo = [p for p in sorted(seen) if p not in self._known or self._known[p][1] != seen[p]]
         taking = _Taking(self, lost)
         for done, path in enumerate(todo):
@@ -226,7 +227,7 @@ class _Lost:
         name = found.path.rpartition("/")[2]
         same.sort(key=lambda row: row.path.rpartition("/")[2] != name)
         if not same:
-            inode = found.stamp[3] if found.stamp != UNSURE else -1
+            inode = found.stamp[3]
             same = [row for row in self.rows.values() if stamp_from(row.stamp)[3] == inode and self._alike(row, built)]
         return self.rows.pop(same[0].n) if same else None
 

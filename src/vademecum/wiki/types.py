@@ -62,6 +62,8 @@ class Source:
     converts: frozenset[str] = frozenset()
     version: str = ""
     entries: ReadEntries | None = None
+    prefix: str = ""
+    """What links in this folder begin with when it lies in a bigger Obsidian vault: its place there, with a slash."""
     largest: int = 256 * 1024 * 1024
     """Bytes above which a file is known by name only."""
 

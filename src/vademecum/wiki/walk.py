@@ -23,8 +23,8 @@ IGNORE = ".vademecumignore"
 """A file at the root of a source, in the syntax of `.gitignore`."""
 Stamp = tuple[int, int, int, int]
 """Size, time of change of the content and of the file's own record (both in ns), inode."""
-UNSURE: Stamp = (-1, 0, 0, 0)
-"""Of a file that changed so lately that the next change might not show; it is looked into again."""
+UNREAD: Stamp = (-1, 0, 0, 0)
+"""Of a file of which nothing is known; no file looks like that."""
 _RACY_NS, _COARSE_NS = 50_000_000, 2_100_000_000
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _TRIES = 3
@@ -165,7 +165,7 @@ def _storable(path: str) -> bool:
 def read_file(root: str, path: str, largest: int) -> tuple[bytes, Stamp, int]:
     """The content of a page, its stamp, and when it changed (UTC ms). Follows no link, waits for no pipe.
 
-    The stamp is UNSURE when the file changed a moment ago. Raises FileNotFoundError, or UnreadableError that says why.
+    The stamp is unsure when the file changed a moment ago. Raises FileNotFoundError, or UnreadableError that says why.
     """
     try:
         for _ in range(_TRIES):
@@ -177,7 +177,7 @@ def read_file(root: str, path: str, largest: int) -> tuple[bytes, Stamp, int]:
         raise
     except OSError as error:
         raise UnreadableError(f"it cannot be read: {error.strerror or error}") from error
-    return data, UNSURE, after.st_mtime_ns // 1_000_000
+    return data, _unsure(after), after.st_mtime_ns // 1_000_000
 
 
 def _read(path: str, largest: int) -> tuple[bytes, os.stat_result, os.stat_result]:
@@ -193,10 +193,19 @@ def _read(path: str, largest: int) -> tuple[bytes, os.stat_result, os.stat_resul
 
 
 def _sure(seen: os.stat_result) -> Stamp:
-    """The stamp, or UNSURE when another change could get the same one: disks count in ticks, some in seconds."""
+    """The stamp, or an unsure one when another change could get the same one: disks count in ticks, some in seconds."""
     newest = max(seen.st_mtime_ns, seen.st_ctime_ns)
     tick = _COARSE_NS if seen.st_mtime_ns % 1_000_000_000 == 0 else _RACY_NS
-    return UNSURE if time.time_ns() - newest < tick else stamp_of(seen)
+    return _unsure(seen) if time.time_ns() - newest < tick else stamp_of(seen)
+
+
+def _unsure(seen: os.stat_result) -> Stamp:
+    return (-1, *stamp_of(seen)[1:])
+
+
+def is_sure(stamp: Stamp) -> bool:
+    """False for a file that changed so lately that the next change might not show: it is looked into again."""
+    return stamp[0] >= 0
 
 
 def stamp_text(stamp: Stamp) -> str:
@@ -205,6 +214,6 @@ def stamp_text(stamp: Stamp) -> str:
 
 
 def stamp_from(text: str) -> Stamp:
-    """The stamp that `stamp_text` wrote; UNSURE for anything else."""
+    """The stamp that `stamp_text` wrote; UNREAD for anything else."""
     parts = text.split(":")
-    return (int(parts[0]), int(parts[1]), int(parts[2]), int(parts[3])) if len(parts) == 4 else UNSURE
+    return (int(parts[0]), int(parts[1]), int(parts[2]), int(parts[3])) if len(parts) == 4 else UNREAD

@@ -1,0 +1,85 @@
+"""The folders whose pages this home searches, and the index of them.
+
+Idea: the vault, and what `wiki.sources` names; the vault's log and decisions are read with the vault's own parsers, so
+that each entry is a section with its author, time and id. Invariant: opening reads nothing; what an entry claims of its
+author is a claim until the vault's ledgers prove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vademecum.errors import ConfigError
+from vademecum.model import Origin
+from vademecum.wiki.types import VAULT, Entry, Source
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.wiki.index import Index
+
+DECISIONS = "Decisions.md"
+
+
+def sources(vm: Vademecum) -> tuple[Source, ...]:
+    """The vault, then the folders of the configuration. Raises ConfigError for two of one name."""
+    from vademecum.obsidian import link_prefix
+    from vademecum.vault.paths import VaultPaths
+
+    root = VaultPaths.of(vm.home, vm.config.vault).root.resolve()
+    found = [Source(VAULT, root, entries=entries, prefix=link_prefix(root))]
+    for one in vm.config.wiki.sources:
+        folder = (vm.home.root / Path(one.path).expanduser()).resolve()
+        name = one.name or folder.name or "root"
+        if ":" in name or any(name == other.name for other in found):
+            raise ConfigError(
+                f"wiki.sources: {name!r} is not the name of one source only.",
+                f"Give {one.path} another `name`, without a colon.",
+            )
+        found.append(Source(name, folder, one.outside, prefix=link_prefix(folder)))
+    return tuple(found)
+
+
+def open_index(vm: Vademecum) -> Index:
+    """The index of all of them, in the home's derived database."""
+    from vademecum.wiki.index import Index
+
+    return Index(vm.cache, sources(vm), vm.clock)
+
+
+def entries(path: str, data: bytes, base: int, line: int) -> Iterable[Entry] | None:
+    """The entries of the live log and of the decisions; None for every other page of the vault."""
+    folder, _, name = path.rpartition("/")
+    if path == DECISIONS:
+        return _decisions(data, line)
+    if folder != "Live":
+        return None
+    from vademecum.vault.paths import MONTH
+
+    month = name.removesuffix(".md")
+    return _log(path, data, month, base, line) if MONTH.fullmatch(month) else None
+
+
+def _log(path: str, data: bytes, month: str, base: int, line: int) -> Iterable[Entry]:
+    from vademecum.vault.entry import blocks
+
+    for block in blocks(data, month, path=path, line=line, base=base):
+        entry = block.entry
+        if entry is not None:
+            said = data[block.start - base : block.end - base].rstrip()
+            origin = Origin.agent(entry.agent) if entry.agent else Origin.file()
+            last = block.line + said.count(b"\n")
+            yield Entry(block.line, last, "", entry.agent, entry.time, origin, entry.id)
+
+
+def _decisions(data: bytes, line: int) -> Iterable[Entry]:
+    from vademecum.vault.decision_text import parse
+
+    text = data.decode("utf-8", "replace")
+    for one in parse(text)[0]:
+        last = one.number + text[one.start : one.end].rstrip().count("\n")
+        made = Origin.agent(one.by) if one.by and one.origin.kind not in ("person", "user", "file") else one.origin
+        origin = made.joined(one.origin)
+        block = "" if one.id.startswith("#") else one.id
+        yield Entry(one.number + line - 1, last + line - 1, one.what, one.by, one.time, origin, block)
