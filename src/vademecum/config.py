@@ -79,9 +79,14 @@ class WikiSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WikiConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Section `wiki`: the folders of pages that are searched; the vault always is."""
+    """Section `wiki`: the folders of pages that are searched, the vault always is; and what is compiled, and when."""
 
     sources: tuple[WikiSource, ...] = ()
+    compile: Literal["manual", "auto"] = "manual"
+    """`auto`: a process that lives long compiles when facts, decisions, notes or projects changed."""
+    scopes: tuple[Literal["organisation", "team", "user", "agent"], ...] = ()
+    """Scopes whose facts go into pages of the vault; empty: all while the vault is this agent's alone, else what its
+    other writers may read (docs/wiki-compile.md)."""
 
 
 class SessionsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

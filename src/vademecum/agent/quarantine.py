@@ -27,6 +27,7 @@ _CUT = 80  # a snapshot that holds so much of an entry's beginning holds the ent
 
 def keepers(vm: Vademecum) -> list[Keeper]:
     """Every place of the agent that keeps texts by origin."""
+    from vademecum.agent import compiling
     from vademecum.agent.vaulting import tier
     from vademecum.bank.tier import FactsTier
     from vademecum.core.daily import DailyTier
@@ -41,6 +42,7 @@ def keepers(vm: Vademecum) -> list[Keeper]:
         FactsTier(vm.bank),
         SessionsTier(vm.db, vm.actor, vm.clock),
         tier(vm),
+        compiling.tier(vm),
     ]
 
 

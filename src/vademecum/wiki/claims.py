@@ -29,7 +29,8 @@ class Claim:
 
     `source` is `fact:ID`, `decision:ID`, `note:SLUG` or `page:PATH#LINES`; `link` is what a wikilink to it leads to,
     empty for what does not lie in the vault; `cited` says in words where it is from. `names` are those in it.
-    `outside` is who says so when that came from outside. `instead` is the source of what took its place.
+    `outside` is who says so when that came from outside. `instead` is the source of what took its place, `replaces`
+    names what it took the place of.
     """
 
     source: str
@@ -46,6 +47,7 @@ class Claim:
     since: int | None = None
     until: int | None = None
     instead: str = ""
+    replaces: str = ""
     outside: str = ""
 
     @property

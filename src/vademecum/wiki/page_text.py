@@ -110,11 +110,11 @@ class _Writer:
         project = self.subject.project
         if project is None:
             return []
-        rows = [("Status", project.status), ("Owner", project.owner), ("Next", project.next)]
-        rows.append(("Blocked by", "; ".join(project.blockers)))
+        rows = [("owner", project.owner), ("next", project.next), ("blocked by", "; ".join(project.blockers))]
+        told = [f"**{project.status}**"] if project.status else []
+        told += [f"{name}: {value}" for name, value in rows if value]
         label = f"state of {project.updated[:10]}" if project.updated else "state"
-        told = [f"- **{name}:** {value} ({self._link(project.link, label)})" for name, value in rows if value]
-        return told or [f"- {self._link(project.link, label)}"]
+        return [f"- {' · '.join(told)} ({self._link(project.link, label)})".replace("-  (", "- (")]
 
     def _facts(self) -> list[str]:
         groups = [(title, [one for one in self._of(kind) if one.holds]) for kind, title in _KINDS.items()]
@@ -131,29 +131,35 @@ class _Writer:
 
     def _decision(self, one: Claim) -> str:
         why = f". Why: {one.why}" if one.why else ""
-        return f"- **{one.text}** ({self._link(one.link, one.label)}){why}"
+        return f"- **{self._said(one)}**{self._ref(one)}{why}"
 
     def _passage(self, one: Claim) -> str:
         return f"- {self._link(one.link, one.label)}: {self._said(one)}"
 
     def _timeline(self) -> list[str]:
-        events: list[tuple[int, int, str, str]] = []
+        events: list[tuple[int, str, str]] = []
+        quiet = True
         for one in self.claims.values():
             if one.kind in ("note", "page"):
                 continue
-            said = f"{self._short(one)}{self._ref(one)}"
-            what = "decided" if one.kind == "decision" else "learnt"
-            if one.since is not None and _day(one.since) != _day(one.at):
-                events.append((one.since, 0, one.source, f"since then: {said} ({what} {_day(one.at)})"))
+            what = "decided" if one.kind == "decision" else "corrected" if one.replaces else "learnt"
+            said = f"{self._short(one)}{self._ref(one, one.label.rpartition(', ')[2])}"
+            said += f" (before: `{one.replaces}`)" if one.replaces else ""
+            before = next((old for old in self.claims.values() if old.instead == one.source), None)
+            said += f", in place of: {self._short(before)}{self._ref(before)}" if before else ""
+            later = one.since is not None and _day(one.since) != _day(one.at)
+            if self.subject.kind == "topic" and what == "learnt" and not later:
+                continue  # the lines above say so
+            quiet = quiet and what == "learnt" and not later
+            if one.since is not None and later:
+                events.append((one.since, one.source, f"since then: {said} ({what} {_day(one.at)})"))
             else:
-                events.append((one.at, 0, one.source, f"{what}: {said}"))
-            if one.until is not None:
-                new = self.claims.get(one.instead)
-                instead = f"; instead: {self._short(new)}{self._ref(new)}" if new else ""
-                events.append((one.until, 1, one.source, f"no longer: {said}{instead}"))
-        if len({_day(at) for at, *_ in events}) < 2 and all(one.holds for one in self.claims.values()):
-            return []  # all of it was learnt on one day: the lines above say so
-        return [f"- {_day(at)} {text}" for at, _, _, text in sorted(events)]
+                events.append((one.at, one.source, f"{what}: {said}"))
+            if one.until is not None and one.instead not in self.claims:
+                events.append((one.until, one.source, f"no longer: {said}"))
+        if quiet and len({_day(at) for at, *_ in events}) < 2:
+            return []  # all of it was learnt on one day
+        return [f"- {_day(at)} {text}" for at, _, text in sorted(events)]
 
     def _conflict(self, one: Conflict) -> str:
         first, second = self.claims[one.one], self.claims[one.other]
@@ -166,10 +172,8 @@ class _Writer:
         if project is not None:
             state = self._link(project.link, "state")
             lines += [f"- What removes the blocker \u201c{one}\u201d? ({state})" for one in project.blockers]
-        for one in self.conflicts:
-            first, second = self.claims[one.one], self.claims[one.other]
-            lines.append(f"- Which of the two holds: \u201c{self._short(first)}\u201d{self._ref(first)} or"
-                         f" \u201c{self._short(second)}\u201d{self._ref(second)}?")  # fmt: skip
+        if self.conflicts:
+            lines.append("- Which holds of what contradicts each other, above?")
         for one in self.claims.values():
             if one.outside and one.holds and one.kind != "page":
                 lines.append(f"- Is it so? {self._short(one)}{self._ref(one)}")
@@ -193,8 +197,8 @@ class _Writer:
         label = f"*from outside ({one.outside}):* " if one.outside else ""
         return label + _clip(one.text)
 
-    def _ref(self, one: Claim) -> str:
-        return f" ({self._link(one.link, one.label)})" if one.link else self._cite([one.source])
+    def _ref(self, one: Claim, label: str = "") -> str:
+        return f" ({self._link(one.link, label or one.label)})" if one.link else self._cite([one.source])
 
     def _cite(self, sources: Iterable[str]) -> str:
         marks = ""
@@ -230,7 +234,7 @@ def _marks(claims: Iterable[Claim]) -> dict[str, str]:
 
 
 def _day(at: int) -> str:
-    return iso(at)[:10]
+    return iso(at)[:10] if at > 0 else "without a date"
 
 
 def _clip(text: str) -> str:

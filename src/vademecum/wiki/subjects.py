@@ -39,6 +39,7 @@ TOPICS = {
 LONGEST_NAME = 60
 _LEFT_OVER = ("fact", "note")
 _NO_NAME = re.compile(r"https?://|www\.|^[@#~./-]|[/\\]|^\S+@\S+$|^\W*\d[\d.,:%-]*\W*$")
+_LEAD = re.compile(r"^\w+ (?:of|of the|for|from|at|in|von|der|des|bei|de|du|van) (?=\S)")
 _DAYS = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
     september october november december montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar märz
@@ -70,7 +71,8 @@ def subjects(inputs: Inputs) -> list[Subject]:
         mine = [one for one in ordered if same_name(one.project) == same_name(name)]
         found.add("project", name, mine)
     projects = {same_name(one.title) for one in found.pages}
-    for name, mine in _names(ordered, projects):
+    people = {same_name(one.owner) for one in inputs.projects if one.owner}
+    for name, mine in _names(ordered, projects, people):
         taken |= {one.source for one in mine}
         found.add("entity", name, mine)
     for kind, title in TOPICS.items():
@@ -117,12 +119,12 @@ def _projects_without_page(claims: Iterable[Claim], projects: Iterable[ProjectSt
     return [found[key] for key in sorted(found)]
 
 
-def _names(claims: Sequence[Claim], projects: set[str]) -> list[tuple[str, list[Claim]]]:
+def _names(claims: Sequence[Claim], projects: set[str], people: set[str]) -> list[tuple[str, list[Claim]]]:
     """Names that have enough said about them, each as it is mostly written, in the order of the alphabet."""
     spelt: dict[str, Counter[str]] = {}
     mine: dict[str, dict[str, Claim]] = {}
     for claim in claims:
-        for name in dict.fromkeys(claim.names):
+        for name in dict.fromkeys(_without_lead(name, claim) for name in claim.names):
             key = same_name(name)
             spelt.setdefault(key, Counter())[name] += 1
             mine.setdefault(key, {})[claim.source] = claim
@@ -132,10 +134,17 @@ def _names(claims: Sequence[Claim], projects: set[str]) -> list[tuple[str, list[
         said = list(by_source.values())
         if len(said) < ENOUGH or key in projects or not any(one.holds for one in said):
             continue
-        if _is_name(_spelling(spelt[key]), said, words):
+        if key in people or _is_name(_spelling(spelt[key]), said, words):
             found[key] = said
     most = sorted(found, key=lambda key: (-len(found[key]), key))[:MOST_NAMES]
     return [(_spelling(spelt[key]), found[key]) for key in sorted(most)]
+
+
+def _without_lead(name: str, claim: Claim) -> str:
+    """`Vega` for the `Logs of Vega` that a sentence begins with: its first word has a capital anyway."""
+    if not claim.text.startswith(name):
+        return name
+    return _LEAD.sub("", name)
 
 
 def _spelling(found: Mapping[str, int]) -> str:
@@ -144,7 +153,7 @@ def _spelling(found: Mapping[str, int]) -> str:
 
 def _is_name(name: str, claims: Sequence[Claim], words: set[str]) -> bool:
     """Whether a name is one, and no word that happens to begin a sentence; `words` are those of all claims."""
-    if _NO_NAME.search(name) or same_name(name) in _DAYS or len(name) > LONGEST_NAME:
+    if _NO_NAME.search(name) or same_name(name).removesuffix("s") in _DAYS or len(name) > LONGEST_NAME:
         return False
     if " " in name or not name.isalpha() or name[1:] != name[1:].lower():
         return True

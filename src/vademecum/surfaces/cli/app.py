@@ -249,6 +249,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Vault": {
         "log": ("log:log", "What the agents that share a vault did, one line each"),
         "vault": ("vault:vault", "Make the shared folder, merge what sync tools left, look after keys"),
+        "wiki": ("wiki:wiki", "What is known, page by page: compile it, take sources in, file answers"),
     },
     "Library": {
         "library": ("library:library", "Look up what others wrote: papers, issues, pages, files"),

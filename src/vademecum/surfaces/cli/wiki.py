@@ -1,0 +1,21 @@
+"""`vademecum wiki`: what is known, page by page.
+
+Idea: one group; each command lives with what it does. Invariant: nothing here reads a page.
+"""
+
+from __future__ import annotations
+
+import click
+
+from vademecum.surfaces.cli.app import Group
+from vademecum.surfaces.cli.wiki_compile import compile_, file_, ingest
+
+
+@click.group(cls=Group)
+def wiki() -> None:
+    """What is known, page by page: find it, read it, and compile it from facts, decisions and notes."""
+
+
+wiki.add_command(compile_)
+wiki.add_command(ingest)
+wiki.add_command(file_)
