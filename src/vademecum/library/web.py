@@ -64,7 +64,8 @@ class Web:
 
     `base` is the API's address; `own` says that a person configured it, so that it may be of this machine or a private
     network. `headers` (the token) go to the host of `base` and to no other. `pace` is the least time between two
-    requests, in seconds.
+    requests, in seconds. `penalty` is how long a
+    source is left alone, in seconds, that asks to slow down and names no time.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Web:
         pace: float = 0.0,
         seconds: float = SECONDS,
         patience: float = PATIENCE,
+        penalty: float = 0.0,
         largest: int = LARGEST,
         cache: Cache | None = None,
         clock: Clock = now_ms,
@@ -87,7 +89,7 @@ class Web:
         self.source = source
         self.base = checked(source, base)
         self._headers = dict(headers or {})
-        self._own, self._pace = own, pace
+        self._own, self._pace, self._penalty = own, pace, penalty
         self._seconds, self._patience, self._largest = seconds, patience, largest
         self._cache, self._clock, self._resolver, self._sleep = cache, clock, resolver, sleep
 
@@ -353,7 +355,7 @@ class Web:
             if reset.isdigit():  # seconds since 1970, or from now
                 at = int(reset) * 1000 if int(reset) > 1_000_000_000 else now + int(reset) * 1000
                 return min(max(at, now), now + 86_400_000)
-        return 0
+        return now + round(self._penalty * 1000) if self._penalty and _is_limit(reply) else 0
 
     # --- errors
 
