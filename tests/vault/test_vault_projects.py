@@ -22,7 +22,8 @@ from vademecum.gate.selector import Selector
 from vademecum.model import Origin
 from vademecum.vault import erasing
 from vademecum.vault.page import By
-from vademecum.vault.projects import Project, Projects, Wanted, _changed, _listed, _readable, _snippet, _wanted_in
+from vademecum.vault.project_text import Project, Wanted, as_snippet, blockers_of, readable, wanted_in, with_wanted
+from vademecum.vault.projects import Projects
 from vault import page_writer
 from vault.desks import ME, PAGE, desk_of, opened
 
@@ -167,11 +168,11 @@ VALUE = st.text(
 def test_every_value_is_read_back_as_it_was_written(value: str, blockers: list[str]) -> None:
     value = " ".join(value.split())
     wanted = Wanted(status=value, blockers=tuple(" ".join(one.split()) for one in blockers), text=value)
-    assert _wanted_in(_snippet("x", wanted)) == wanted
-    read = FrontMatter.parse(_changed(_readable(None, "x"), wanted).text)
+    assert wanted_in(as_snippet("x", wanted)) == wanted
+    read = FrontMatter.parse(with_wanted(readable(None, "x"), wanted).text)
     assert read.problem == ""
     assert read.get("status") == value
-    assert _listed(read) == wanted.blockers
+    assert blockers_of(read) == wanted.blockers
 
 
 def test_everything_can_be_emptied(kept: Projects) -> None:

@@ -8,7 +8,7 @@ after; what a person wrote outside of the marks stays byte for byte, and so does
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -173,6 +173,32 @@ class Checkpoints:
 def read(text: str) -> list[Checkpoint]:
     """The checkpoints on a page, the newest first."""
     return _parse(text)[2]
+
+
+def folded(text: str, other: str) -> tuple[str, int, list[str]]:
+    """`text` with the checkpoints of `other` (a sync tool's copy of the page) that it has not, their number, and what
+    only the copy says beside them. Those older than the last ten are not brought back."""
+    start, stop, there = _parse(text)
+    first, last, theirs = _parse(other)
+    if start < 0 or first < 0:
+        return text, 0, ["the copy has no checkpoints between the two marks"]
+    known, end = {one.id: one for one in there}, eol_of(text)
+    left = [f"the copy says something else of {one.id}" for one in theirs if one.id in known and _other(one, known)]
+    oldest = min(one.time for one in there) if len(there) >= KEPT else 0
+    new = [one for one in theirs if one.id not in known and one.time >= oldest]
+    inside = text[start:stop]
+    for one in new:
+        older = [other for other in _sections(inside) if (other.time, other.id) < (one.time, one.id)]
+        at = inside.index(older[0].text) if older else len(inside)
+        inside = f"{inside[:at]}{one.text.replace(chr(13), '').replace(chr(10), end)}{end}{inside[at:]}"
+    rest = (other[:first] + other[last:]).splitlines()
+    lines_ = {line.strip() for line in text.splitlines()}
+    left += [f"only the copy has: {line.strip()[:80]}" for line in rest if line.strip() and line.strip() not in lines_]
+    return text[:start] + inside + text[stop:], len(new), left
+
+
+def _other(one: Checkpoint, known: Mapping[str, Checkpoint]) -> bool:
+    return one.text.replace("\r", "") != known[one.id].text.replace("\r", "")
 
 
 def render(one: Checkpoint) -> str:

@@ -21,7 +21,7 @@ from vademecum.files import write_atomic
 from vademecum.ids import time_of
 from vademecum.obsidian import link_prefix
 from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
-from vademecum.vault.folding import Folded, fold_decisions
+from vademecum.vault.folding import Folded, Proposed, fold_decisions
 from vademecum.vault.indexing import ledger_files
 from vademecum.vault.keys import Keys
 from vademecum.vault.ledger import Head, Odd, Record, read_head, records
@@ -46,7 +46,7 @@ class Twin:
 class Merged:
     """What was done, or (`dry_run`) would be: the files that were written anew, the copies that went into them, how
     many entries came from copies, how many doubles were dropped, which entries were put right or put back from the
-    ledgers; what differs and was kept; and the copies that nothing was done about."""
+    ledgers; what differs and was kept; the copies that nothing was done about, and those that were proposed."""
 
     files: tuple[str, ...]
     copies: tuple[str, ...]
@@ -56,6 +56,7 @@ class Merged:
     twins: tuple[Twin, ...]
     left: tuple[str, ...]
     dry_run: bool
+    proposed: tuple[Proposed, ...] = ()
 
 
 class _Piece(NamedTuple):

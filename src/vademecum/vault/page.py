@@ -74,6 +74,7 @@ class Desk:
         before: str = "",
         effect: Callable[[str], Effect] | None = None,
         redacted: tuple[str, ...] = (),
+        propose: bool = False,
     ) -> Accepted | Staged:
         """The gate's answer, recorded. Raises what `Gate.admit` raises."""
         candidate = Candidate(
@@ -87,6 +88,7 @@ class Desk:
             session=by.session,
             unattended=by.unattended,
             redacted=redacted,
+            propose=propose,
             effect=effect,
         )
         if by.act is not None:

@@ -8,67 +8,47 @@ other write; lines, keys and text that a write does not mean stay byte for byte.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from vademecum.clock import iso
 from vademecum.disk import visible
-from vademecum.errors import ConflictError, NotFoundError, RefusedError, UnreadableError, UsageError, VademecumError
-from vademecum.frontmatter import FrontMatter, one_line, scalar
+from vademecum.errors import ConflictError, NotFoundError, RefusedError, UsageError, VademecumError
+from vademecum.frontmatter import FrontMatter, one_line
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
 from vademecum.model import Origin
 from vademecum.obsidian import hashed_slug, one_form, slug_of
 from vademecum.page import NO_VERSION, Page, state_of, version_of
 from vademecum.vault.marks import PAGE
 from vademecum.vault.page import By, Desk
+from vademecum.vault.project_text import (
+    FOLDER,
+    NAMES,
+    Project,
+    Wanted,
+    as_snippet,
+    blockers_of,
+    difference,
+    differing,
+    name_in,
+    origin_of,
+    readable,
+    wanted_in,
+    with_wanted,
+)
 
 if TYPE_CHECKING:
     from vademecum.gate.audit import AuditEntry
     from vademecum.gate.candidate import Accepted
     from vademecum.gate.quarantine import Check
 
-FOLDER = "Projects"
+
 _TOLD = 400
 LONGEST_TEXT = 64_000
 """Most characters of a project's free text."""
-NAMES = ("status", "owner", "next")
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """A project's page as it is now. `version` names this state; `problem` says why its front matter is unreadable;
-    `origin` is what the page says that it was made of."""
-
-    slug: str
-    name: str
-    version: str
-    status: str = ""
-    owner: str = ""
-    next: str = ""
-    blockers: tuple[str, ...] = ()
-    updated: str = ""
-    updated_by: str = ""
-    text: str = ""
-    problem: str = ""
-    origin: Origin = Origin("assistant")  # noqa: RUF009  frozen
-
-    @property
-    def target(self) -> str:
-        """What a link to it points to, without the vault's folder."""
-        return f"{FOLDER}/{self.slug}"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a write is to change; None: it stays. `text` takes the place of all the free text."""
-
-    status: str | None = None
-    owner: str | None = None
-    next: str | None = None
-    blockers: tuple[str, ...] | None = None
-    text: str | None = None
+_STAMPS = ("updated:", "updated_by:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +60,16 @@ class ProjectChange:
     message: str
     note: str = ""
     proposal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What became of a sync tool's copy: it is `known`, or its difference was brought to a person as `proposal`."""
+
+    known: bool = False
+    diff: str = ""
+    proposal: str = ""
+    refused: str = ""
 
 
 class Projects:
@@ -151,16 +141,16 @@ class Projects:
     def _write(
         self, slug: str, name: str, raw: str | None, wanted: Wanted, *, by: By, kinds: tuple[str, ...] = ()
     ) -> ProjectChange:
-        parts = _readable(raw, slug)
-        if raw is not None and _changed(parts, wanted) == parts:
+        parts = readable(raw, slug)
+        if raw is not None and with_wanted(parts, wanted) == parts:
             return ProjectChange("unchanged", self._read(slug), "It says that already.")
 
         stamp = iso(self.desk.clock())  # once: the history knows the page by its hash before it is written
 
         def final(snippet: str) -> str:
-            return self._final(name, raw, _wanted_in(snippet), by, stamp)
+            return self._final(name, raw, wanted_in(snippet), by, stamp)
 
-        snippet = _snippet(name, wanted)
+        snippet = as_snippet(name, wanted)
         answer = self._admit(slug, snippet, raw, final, by=by, kinds=kinds)
         if isinstance(answer, Staged):
             message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
@@ -169,7 +159,7 @@ class Projects:
         after = final(answer.text)
         self._page(slug).put(raw, after)
         message = f"The project {name!r} was {'made' if raw is None else 'changed'} ({FOLDER}/{slug}.md)."
-        note = f"{answer.note} {self._tell(slug, name, _wanted_in(answer.text), after, by)}".strip()
+        note = f"{answer.note} {self._tell(slug, name, wanted_in(answer.text), after, by)}".strip()
         return ProjectChange("done", self._project(slug, after), message, note)
 
     def _tell(self, slug: str, name: str, wanted: Wanted, after: str, by: By) -> str:
@@ -198,6 +188,7 @@ class Projects:
         *,
         by: By,
         kinds: tuple[str, ...] = (),
+        propose: bool = False,
     ) -> Accepted | Staged:
         before = visible(raw or "")
 
@@ -206,17 +197,19 @@ class Projects:
             return Effect(before, visible(after), "", state_of(raw), state_of(after))
 
         action = "add" if raw is None else "replace"
-        return self.desk.admit(_target(slug), action, snippet, by, before=before, effect=effect, redacted=kinds)
+        return self.desk.admit(
+            _target(slug), action, snippet, by, before=before, effect=effect, redacted=kinds, propose=propose
+        )
 
     def _final(self, name: str, raw: str | None, wanted: Wanted, by: By, stamp: str) -> str:
         """The page as it is written; `raw` without front matter gets some before its text."""
-        parts = _changed(_readable(raw, name), wanted)
+        parts = with_wanted(readable(raw, name), wanted)
         if not parts.get("project"):
             parts = parts.with_value("project", name)
         parts = parts.with_literal("updated", stamp)
         parts = parts.with_value("updated_by", self.desk.author(by))
         if len(by.origin.parts) > 1 or parts.get("origin"):  # what it was made of goes with it, also to other homes
-            earlier = _origin(parts.get("origin"))
+            earlier = origin_of(parts.get("origin"))
             parts = parts.with_value("origin", str(by.origin.joined(*earlier.parts)))
         return parts.text
 
@@ -230,11 +223,11 @@ class Projects:
             )
         seen = self._seen(slug, version)
         if seen is None:
-            parts = _readable(raw, slug)
-            seen, title = _changed(parts, wanted).text, ("what you wanted to write", "what is there now")
-            diff = _diff(seen, raw, title)
+            parts = readable(raw, slug)
+            seen, title = with_wanted(parts, wanted).text, ("what you wanted to write", "what is there now")
+            diff = difference(seen, raw, title)
         else:
-            diff = _diff(seen, raw, ("what you have read", "what is there now"))
+            diff = difference(seen, raw, ("what you have read", "what is there now"))
         why = "changed since you have read it" if version else "exists, and you do not say which version you have read"
         why = "exists already" if version == NO_VERSION else why
         other = ""
@@ -259,6 +252,43 @@ class Projects:
                     return store.texts([sha]).get(sha)
         return None
 
+    # --- copies that a sync tool made
+
+    def fold(self, slug: str, copy: str, *, by: By, dry_run: bool = False) -> Copied:
+        """Whether a copy of the page says nothing that this home has not; else propose what it says, to a person.
+
+        The page stays as it is, and so does the copy: approving compares and sets like any other write.
+        """
+        raw = self._page(slug).raw() or ""
+        if copy == raw:
+            return Copied(known=True)
+        if self._seen(slug, version_of(copy)) == visible(copy):  # the page went on from there
+            return Copied(known=True)
+        own = set(raw.splitlines())
+        if all(line in own or line.startswith(_STAMPS) for line in copy.splitlines()):
+            return Copied(known=True)
+        diff = difference(raw, copy, ("the page", "the copy"))
+        wanted = differing(self._project(slug, raw), self._project(slug, copy))
+        if dry_run or wanted == Wanted():
+            return Copied(diff=diff)
+        cleaned, kinds = self._clean(wanted)
+        name = self._named(slug)
+        snippet = as_snippet(name, cleaned)
+        stamp = iso(self.desk.clock())
+        try:
+            answer = self._admit(
+                slug,
+                snippet,
+                raw,
+                lambda text: self._final(name, raw, wanted_in(text), by, stamp),
+                by=by,
+                kinds=kinds,
+                propose=True,
+            )
+        except RefusedError as error:  # a person rejected exactly that
+            return Copied(diff=diff, refused=error.message)
+        return Copied(diff=diff, proposal=answer.proposal.id if isinstance(answer, Staged) else "")
+
     # --- what a person approves and takes back
 
     def current(self, proposal: Proposal) -> str:
@@ -277,8 +307,8 @@ class Projects:
                     f"The project {slug!r} changed since this was proposed. The newer text was kept.",
                     "Reject this proposal; a new one can be made from what is there now.",
                 )
-            wanted = _wanted_in(proposal.text)
-            return self._write(slug, _name_in(proposal.text, slug), raw, wanted, by=by).message
+            wanted = wanted_in(proposal.text)
+            return self._write(slug, name_in(proposal.text, slug), raw, wanted, by=by).message
 
     def revert(self, entry: AuditEntry, by: Origin) -> str:
         """Bring back the page as it was before row `entry` of the history; says what was done.
@@ -353,12 +383,12 @@ class Projects:
             status,
             owner,
             next_,
-            _listed(parts),
+            blockers_of(parts),
             updated,
             by,
             visible(body).replace("\r\n", "\n").strip("\n"),
             parts.problem if raw and (parts.opening or "closing" in parts.problem) else "",
-            _origin(parts.get("origin")),
+            origin_of(parts.get("origin")),
         )
 
     def _clean(self, wanted: Wanted) -> tuple[Wanted, tuple[str, ...]]:
@@ -390,88 +420,3 @@ def _target(slug: str) -> str:
 
 def _slug_in(target: str) -> str:
     return target.partition("/")[2]
-
-
-def _readable(raw: str | None, name: str) -> FrontMatter:
-    """The parts of a page, with front matter to be filled when there is none. Raises UnreadableError."""
-    raw = raw or ""
-    parts = FrontMatter.parse(raw)
-    if parts.opening and not parts.problem:
-        return parts
-    if parts.problem and (parts.opening or "closing" in parts.problem):
-        raise UnreadableError(
-            f"{FOLDER}/{name}.md cannot be changed: {parts.problem}. It was left as it is.",
-            "Correct it in an editor; then write again.",
-        )
-    mark = "\ufeff" if raw.startswith("\ufeff") else ""
-    end = parts.eol
-    return FrontMatter(f"{mark}---{end}", (), f"---{end}", end + raw.removeprefix(mark) if raw else "", {})
-
-
-def _changed(parts: FrontMatter, wanted: Wanted) -> FrontMatter:
-    for key, value in _values(wanted):
-        parts = parts.with_value(key, value)
-    if wanted.blockers is not None and wanted.blockers != _listed(parts):
-        parts = _with_blockers(parts, wanted.blockers)
-    return parts if wanted.text is None else parts.with_body(wanted.text)
-
-
-def _values(wanted: Wanted) -> list[tuple[str, str]]:
-    pairs = zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True)
-    return [(key, value) for key, value in pairs if value is not None]
-
-
-def _with_blockers(parts: FrontMatter, blockers: Sequence[str]) -> FrontMatter:
-    return parts.with_literal("blockers", "\n".join(blockers), "[" + ", ".join(map(_item, blockers)) + "]")
-
-
-def _item(text: str) -> str:
-    """A value of a list between brackets, where more has to be quoted than on a line of its own."""
-    written = scalar(text)
-    if written[0] == '"' or not any(c in written for c in ",[]{}"):
-        return written
-    import json
-
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _origin(text: str) -> Origin:
-    try:
-        return Origin.parse(text) if text else Origin.assistant()
-    except ValueError:
-        return Origin.file()
-
-
-def _listed(parts: FrontMatter) -> tuple[str, ...]:
-    found: object = parts.values.get("blockers")
-    if isinstance(found, list):
-        return tuple(visible(one_line(str(one))) for one in cast("Sequence[object]", found) if one)
-    return tuple(visible(line) for line in found.split("\n") if line) if isinstance(found, str) else ()
-
-
-def _snippet(name: str, wanted: Wanted) -> str:
-    """What is to be written and nothing else, empty values included, as the gate and a person see it."""
-    parts = FrontMatter("---\n", (), "---\n", "", {}).with_value("project", name)
-    for key, value in _values(wanted):
-        parts = parts.with_literal(key, value, scalar(value))
-    if wanted.blockers is not None:
-        parts = _with_blockers(parts, wanted.blockers)
-    return replace(parts, body="" if wanted.text is None else f"\n{wanted.text}\n").text
-
-
-def _wanted_in(snippet: str) -> Wanted:
-    parts = FrontMatter.parse(snippet)
-    status, owner, next_ = (parts.get(key) if key in parts.values else None for key in NAMES)
-    blockers = _listed(parts) if "blockers" in parts.values else None
-    return Wanted(status, owner, next_, blockers, parts.body.strip("\n") if parts.body else None)
-
-
-def _name_in(snippet: str, slug: str) -> str:
-    return FrontMatter.parse(snippet).get("project") or slug
-
-
-def _diff(before: str, after: str, titles: tuple[str, str]) -> str:
-    lines: Iterable[str] = difflib.unified_diff(
-        visible(before).splitlines(), visible(after).splitlines(), *titles, lineterm="", n=2
-    )
-    return "\n".join(lines)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vademecum.vault.decisions import Decided, Decisions
     from vademecum.vault.delta import Delta, Reading
     from vademecum.vault.live import LiveLog
+    from vademecum.vault.merge import Merged
     from vademecum.vault.projects import Project, ProjectChange, Projects, Wanted
     from vademecum.vault.resume import Brief
     from vademecum.vault.verify import Report
@@ -192,6 +193,15 @@ class Vault:
         report = self.live.verify()
         faults = (*report.faults, *faults_of(self._decisions.book()))
         return replace(report, faults=faults, notes=tuple(notes_on(self.live, self._parts.projects().every())))
+
+    def merge(self, *, restore: bool = False, dry_run: bool = False, origin: Origin | None = None) -> Merged:
+        """Fold what sync tools and git left behind in the log and the pages; see `merge.merge` and `fold_pages`."""
+        from vademecum.vault.folding import fold_pages
+        from vademecum.vault.merge import is_copy
+
+        done = self.live.merge(restore=restore, dry_run=dry_run)
+        by = By(origin or Origin.file())
+        return fold_pages(self._parts.projects(), done, is_copy, by=by, dry_run=dry_run)
 
     def _window(self, session: str | None, channel: str) -> str:
         """What the conversation is called where cursors are kept: no secret that its name may hold."""

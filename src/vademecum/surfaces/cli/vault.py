@@ -51,7 +51,7 @@ def merge(app: App, dry_run: bool, restore: bool) -> None:
 
     Nothing that anybody wrote goes: what differs under one id is kept twice, and named.
     """
-    done = app.vm.live.merge(restore=restore, dry_run=dry_run)
+    done = app.vm.vault.merge(restore=restore, dry_run=dry_run)
     app.emit(merged_json(done), *_merged_lines(app, done))
 
 
@@ -67,6 +67,7 @@ def merged_json(done: Merged) -> dict[str, object]:
         "restored": list(done.restored),
         "twins": [{"id": twin.id, "file": twin.file, "lines": list(twin.lines)} for twin in done.twins],
         "left": list(done.left),
+        "proposed": [{"file": one.file, "diff": one.diff, "proposal": one.proposal} for one in done.proposed],
     }
 
 
@@ -85,6 +86,11 @@ def _merged_lines(app: App, done: Merged) -> list[str]:
         for twin in done.twins
     ]
     lines += [f"{style.warn('!')} {printable(name)} is a conflict copy that is yours to merge." for name in done.left]
+    for one in done.proposed:
+        way = f"vademecum review show {one.proposal}" if one.proposal else "it is yours to merge"
+        way = "it would be proposed to you" if done.dry_run else way
+        lines.append(f"{style.warn('!')} {printable(one.file)} says something else than the page: {way}.")
+        lines.append(style.indent(one.diff))
     return lines or ["There was nothing to merge."]
 
 
