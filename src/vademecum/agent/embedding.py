@@ -1,4 +1,4 @@
-"""Vectors of facts and messages, made in the background; and which embedder serves meanwhile.
+"""Vectors of facts, messages and pages, made in the background; and which embedder serves meanwhile.
 
 Idea: the worker notices texts without a vector and queues one job, which embeds them batch by batch, each in a
 transaction of its own, so that it can be cut off anywhere. Invariant: after a change of the embedder searches use the
@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vademecum.clock import Clock
@@ -41,8 +42,10 @@ log = logging.getLogger("vademecum.embedding")
 
 
 def wanted(config: Config) -> bool:
-    """Whether texts are embedded at all: an embedder is chosen, and the bank, which searches with it, is in use."""
-    return config.embedder != "off" and config.memory.provider == "bank"
+    """Whether texts are embedded at all: an embedder is chosen, and what searches with it is in use: the bank, or
+    folders of pages besides the vault.
+    """
+    return config.embedder != "off" and (config.memory.provider == "bank" or bool(config.wiki.sources))
 
 
 class Embedders:
@@ -55,7 +58,7 @@ class Embedders:
         self._clock = clock
         self._lock = threading.RLock()
         self._opened: dict[tuple[str, int], Embedder | None] = {}
-        self._claimed = False
+        self._claimed: set[Database] = set()
         self._warmed = False
 
     @property
@@ -70,7 +73,7 @@ class Embedders:
         space = vectors.serving(self._db()) if chosen is not None else None
         if chosen is None or space is None:
             return chosen
-        return self._of(space) or chosen
+        return self.of(space) or chosen
 
     @property
     def warm(self) -> bool:
@@ -96,22 +99,24 @@ class Embedders:
             return
         self._warmed = True
 
-    def claim(self) -> Space | None:
+    def claim(self, db: Database | None = None) -> Space | None:
         """Make the configured embedder's vectors those that are kept complete; the first call of a process decides.
 
-        So of two processes with different settings the one that started last wins, and they do not fight.
+        So of two processes with different settings the one that started last wins, and they do not fight. `db`: that
+        of the facts and messages, unless another is given.
         """
+        db = db or self._db()
         with self._lock:
             embedder = self.configured
-            if embedder is not None and not self._claimed:
+            if embedder is not None and db not in self._claimed:
                 now = self._clock()
-                vectors.claim(self._db(), embedder.name, spec=embedder.spec, dimensions=embedder.dimensions, now=now)
-                self._claimed = True
-        return vectors.target(self._db())
+                vectors.claim(db, embedder.name, spec=embedder.spec, dimensions=embedder.dimensions, now=now)
+                self._claimed.add(db)
+        return vectors.target(db)
 
     def of_target(self, space: Space) -> Embedder:
         """The embedder that fills `space`. Raises ConfigError when it cannot be opened as it was."""
-        found = self._of(space)
+        found = self.of(space)
         if found is None:
             raise ConfigError(
                 f"The embedder {space.name} cannot be opened any more. Its vectors were kept.",
@@ -119,7 +124,8 @@ class Embedders:
             )
         return found
 
-    def _of(self, space: Space) -> Embedder | None:
+    def of(self, space: Space) -> Embedder | None:
+        """The embedder that `space` was filled by; None when it cannot be opened as it was."""
         with contextlib.suppress(ConfigError):
             found = self._open(space.spec, space.dimensions)
             if found is not None and found.name == space.name:
@@ -141,29 +147,42 @@ def enqueue_embedding(vm: Vademecum) -> bool:
     if not wanted(vm.config):
         return False
     try:
-        space = vm.embedders.claim()
+        if not any(_is_due(vm, db) for db in _databases(vm)):
+            return False
     except ConfigError:  # `doctor` says so, and `warm_up` has logged it; other work goes on
         return False
-    if space is None or (space.complete_at is not None and not vectors.any_due(vm.db)):
-        return False
     return vm.queue.add(KIND, "vectors", {})
+
+
+def _databases(vm: Vademecum) -> list[Database]:
+    """Where texts wait for vectors: facts and messages first, then passages of pages."""
+    from vademecum.agent.wiki_vectors import embedded
+
+    found = [vm.db] if vm.config.memory.provider == "bank" else []
+    return [*found, vm.cache] if embedded(vm) else found
+
+
+def _is_due(vm: Vademecum, db: Database) -> bool:
+    space = vm.embedders.claim(db)
+    return space is not None and (space.complete_at is None or vectors.any_due(db))
 
 
 def run_embedding(vm: Vademecum, _payload: Mapping[str, Any]) -> Outcome:
     """The job: embed what waits, for SLICE_SECONDS; then others get their turn."""
     from vademecum.jobs import Later
 
-    space = vectors.target(vm.db)
-    if space is None:
+    databases = [db for db in _databases(vm) if vectors.target(db) is not None]
+    if not databases:
         return "No embedder was chosen."
-    deadline = time.monotonic() + SLICE_SECONDS
+    deadline, done = time.monotonic() + SLICE_SECONDS, 0
     try:
-        done = embed_due(vm, stop=lambda: time.monotonic() > deadline)
+        for db in databases:
+            done += embed_due(vm, db, stop=lambda: time.monotonic() > deadline)
     except ConflictError as error:  # another embedder was chosen, or its model is another now
         return Later(vm.clock() + PASSING_MS, error.message)
     except (ModelError, ConfigError) as error:
         return Later(vm.clock() + _wait_ms(error), error.message)
-    if vectors.any_due(vm.db):
+    if any(map(vectors.any_due, databases)):
         return Later(vm.clock(), f"{done} texts were embedded; more wait.")
     return f"{done} texts were embedded."
 
@@ -190,13 +209,19 @@ def vector_state(vm: Vademecum) -> VectorState:
         return VectorState(why="embedder is off" if off else "only the bank uses them (memory.provider: bank)")
     chosen = vm.embedders.configured
     name = "" if chosen is None else chosen.name
-    spaces, due = vectors.counts(vm.db)
-    found = next((one for one in spaces if one.space.name == name), None)
-    serving = vectors.serving(vm.db)
-    if found is None or not found.space.target:
-        return VectorState(name, serving.name if serving else "", why="no process has begun with them yet")
-    stored = sum(found.vectors.values())
-    return VectorState(name, serving.name if serving else "", stored, sum(due.values()), found.space.fault)
+    stored = waiting = 0
+    serving, fault, begun = "", "", False
+    for db in _databases(vm):
+        spaces, due = vectors.counts(db)
+        found = next((one for one in spaces if one.space.name == name), None)
+        space = vectors.serving(db)
+        serving = serving or (space.name if space else "")
+        if found is not None and found.space.target:
+            begun, fault = True, fault or found.space.fault
+            stored, waiting = stored + sum(found.vectors.values()), waiting + sum(due.values())
+    if not begun:
+        return VectorState(name, serving, why="no process has begun with them yet")
+    return VectorState(name, serving, stored, waiting, fault)
 
 
 def embed_now(vm: Vademecum, *, anew: bool = False, progress: Callable[[int, int], object] | None = None) -> int | None:
@@ -205,40 +230,76 @@ def embed_now(vm: Vademecum, *, anew: bool = False, progress: Callable[[int, int
     `progress` gets how many are done, and of how many. 1 to 30 ms a text. Raises ModelError, ConfigError,
     ConflictError; what was embedded before stays, and what is not goes on in the background.
     """
-    if not wanted(vm.config) or vm.embedders.claim() is None:
+    if not wanted(vm.config):
+        return None
+    databases = [db for db in _databases(vm) if vm.embedders.claim(db) is not None]
+    if not databases:
         return None
     if anew:
-        vectors.all_due(vm.db)
-    total = sum(vectors.counts(vm.db)[1].values())
-    return embed_due(vm, progress=lambda done: progress(done, total) if progress else None)
+        for db in databases:
+            vectors.all_due(db)
+    total = sum(sum(vectors.counts(db)[1].values()) for db in databases)
+    before = 0
+    for db in databases:
+        before += embed_due(vm, db, progress=partial(_told, progress, before, total))
+    return before
+
+
+def _told(progress: Callable[[int, int], object] | None, before: int, total: int, done: int) -> None:
+    if progress is not None:
+        progress(before + done, total)
 
 
 def embed_due(
-    vm: Vademecum, *, stop: Callable[[], bool] = lambda: False, progress: Callable[[int], object] = lambda _done: None
+    vm: Vademecum,
+    db: Database | None = None,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], object] = lambda _done: None,
 ) -> int:
-    """Embed texts that wait until none does or `stop` says so; `progress` gets how many were done so far.
+    """Embed texts of `db` (None: facts and messages) that wait until none does or `stop` says so; `progress` gets how
+    many were done so far.
 
     When all are done the target serves, and vectors of other embedders are dropped. Raises ModelError, ConfigError,
     ConflictError; what was embedded before stays.
     """
-    space = vectors.target(vm.db)
+    db = db or vm.db
+    space = vectors.target(db)
     if space is None:
         return 0
     done = 0
     try:
         embedder = vm.embedders.of_target(space)
         while not stop():
-            texts = vectors.missing(vm.db, BATCH)
+            texts = vectors.missing(db, BATCH)
             if not texts:
-                if vectors.complete(vm.db, space, vm.clock()):
-                    vectors.drop_others(vm.db)
+                if vectors.complete(db, space, vm.clock()):
+                    vectors.drop_others(db)
                 break
-            done += _embed(vm.db, space, embedder, texts)
+            texts = _read(vm, db, texts)
+            done += _embed(db, space, embedder, texts) if texts else 0
             progress(done)
     except (ModelError, ConfigError, ConflictError) as error:
-        vectors.set_fault(vm.db, space, error.message)
+        vectors.set_fault(db, space, error.message)
         raise
     return done
+
+
+def _read(vm: Vademecum, db: Database, texts: list[DueText]) -> list[DueText]:
+    """The texts of passages from their files; one that cannot be read, though its file is as it was, waits no more."""
+    if texts[0].kind != "page":
+        return texts
+    from vademecum.agent.wiki_vectors import with_text
+
+    found = with_text(vm, texts)
+    if len(found) < len(texts):
+        vm.wiki.refresh()
+        found = with_text(vm, texts)
+        there = {one.ref for one in found}
+        for one in texts:
+            if one.ref not in there:
+                vectors.pass_over(db, one)
+    return found
 
 
 def _embed(db: Database, space: Space, embedder: Embedder, texts: list[DueText]) -> int:

@@ -116,6 +116,8 @@ def registry(vm: Vademecum | None = None) -> dict[str, Tool]:
         tools += tuple(_of_provider(vm, spec) for spec in vm.manager.tools())
     if vm is not None and _shares(vm):
         tools += _of_vault()
+    if vm is not None and _has_pages(vm):
+        tools += _of_wiki()
     if vm is not None and vm.config.library:
         tools += _of_library(vm)
     return {tool.spec.name: tool for tool in tools}
@@ -132,6 +134,23 @@ def _of_vault() -> tuple[Tool, ...]:
     from vademecum.vault.tools import VAULT_LOG_TOOL, VAULT_STATE_TOOL
 
     return Tool(VAULT_LOG_TOOL, vault_log, writes), Tool(VAULT_STATE_TOOL, vault_state, writes)
+
+
+def _has_pages(vm: Vademecum) -> bool:
+    from vademecum.agent.wiki_pages import in_use
+
+    return in_use(vm)
+
+
+def _of_wiki() -> tuple[Tool, ...]:
+    from vademecum.agent.wiki_tools import wiki_read, wiki_search
+    from vademecum.wiki.tool import WIKI_READ_TOOL, WIKI_SEARCH_TOOL
+
+    return Tool(WIKI_SEARCH_TOOL, wiki_search, _never), Tool(WIKI_READ_TOOL, wiki_read, _never)
+
+
+def _never(_args: dict[str, Any]) -> bool:
+    return False
 
 
 def _of_library(vm: Vademecum) -> tuple[Tool, ...]:
@@ -232,6 +251,9 @@ def for_the_record(name: str, answer: Answer) -> str:
     elif name == "recall" and isinstance(results, list):
         found: list[Any] = list(results)  # pyright: ignore[reportUnknownArgumentType]
         kept = {"hits": [hit.get("id") for hit in found]}
+    elif name in ("wiki_search", "wiki_read") and answer.get("success") is not False:
+        places: list[Any] = list(results) if isinstance(results, list) else [answer]  # pyright: ignore[reportUnknownArgumentType]
+        kept = {"places": [place.get("lines") for place in places]}
     elif name == "library" and answer.get("success") is not False:
         rows: list[Any] = list(results) if isinstance(results, list) else [answer]  # pyright: ignore[reportUnknownArgumentType]
         kept = {"refs": [row.get("ref") for row in rows]}

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vademecum.store.connection import Database
     from vademecum.vault.live import LiveLog
     from vademecum.vault.vault import Vault
+    from vademecum.wiki.wiki import Wiki
 
 CLOSE_SECONDS = 5.0
 """How long `close` takes at most to tell the memory next to the core what it has still to be told."""
@@ -219,6 +220,13 @@ class Vademecum:
         return contradicted(self, fact.text, f"the fact {fact.id}", fact.origin)
 
     @lazy
+    def wiki(self) -> Wiki:
+        """Every page of the vault and of `wiki.sources`: search, read, and how they link to one another."""
+        from vademecum.agent.wiki_pages import open_wiki
+
+        return open_wiki(self)
+
+    @lazy
     def library(self) -> AgentLibrary:
         """What others wrote, looked up outside: search, read, changes, distil; never remembered by itself."""
         from vademecum.agent.distilling import AgentLibrary
@@ -261,6 +269,7 @@ class Vademecum:
     @lazy
     def review(self) -> Review:
         """What a person decides: pending, show, approve, reject what waits; undo what was written."""
+        from vademecum.agent import compiling
         from vademecum.agent.vaulting import tier
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
@@ -268,6 +277,7 @@ class Vademecum:
         # they register the tiers through which an approval is carried out
         _ = self.memory, self.notes, self.daily, self.bank
         self.gate.register(tier(self))
+        self.gate.register(compiling.tier(self))
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 
     @lazy
@@ -354,6 +364,8 @@ class Vademecum:
             finish_all(self)
         if "library" in self.__dict__:
             self.library.close()
+        if "wiki" in self.__dict__:
+            self.wiki.index.close()
         for name in ("db", "cache"):
             if name in self._shared.__dict__:
                 getattr(self._shared, name).close()

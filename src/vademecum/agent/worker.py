@@ -35,17 +35,21 @@ log = logging.getLogger("vademecum.worker")
 
 def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float = POLL_SECONDS) -> None:
     """Run jobs of the whole home, of all agents and users, until `stop` is set. Meant for a thread of its own."""
+    from vademecum.agent.compiling import enqueue_compile
     from vademecum.agent.embedding import enqueue_embedding, wanted
     from vademecum.agent.retaining import enqueue_left_behind
+    from vademecum.agent.wiki_vectors import look_after
 
     day, swept_at = "", 0.0
     while not stop.is_set():
         try:
             if not swept_at and wanted(vm.config):
                 vm.warm_up()
+            look_after(vm)
             if not swept_at or time.monotonic() - swept_at > SWEEP_SECONDS:
                 end_lost_sessions(vm)
                 enqueue_left_behind(vm)
+                enqueue_compile(vm)
                 swept_at = time.monotonic()
             today = iso(vm.clock())[:10]
             if today != day:
@@ -70,7 +74,7 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
-    from vademecum.agent import consolidating, embedding, retainer, retaining
+    from vademecum.agent import compiling, consolidating, embedding, retainer, retaining
     from vademecum.agent.review import KIND
     from vademecum.agent.reviewer import run_review
 
@@ -81,6 +85,7 @@ def handlers(vm: Vademecum) -> dict[str, Handler]:
         retaining.KIND: partial(retainer.run_retention, vm),
         retaining.ASK_KIND: partial(retainer.run_extraction, vm),
         consolidating.KIND: partial(consolidating.run_consolidation, vm),
+        compiling.KIND: partial(compiling.run_compile, vm),
     }
 
 

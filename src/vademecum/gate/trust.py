@@ -23,7 +23,19 @@ CLASSES: tuple[Trust, ...] = ("person", "owner", "assistant", "local", "file", "
 """From most to least trusted. `user` is another user of the agent, and whatever is written in a session of theirs."""
 
 OWN_TOOLS = frozenset(
-    {"memory", "note", "session_search", "recall", "retain", "skill", "compaction", "vault_log", "vault_state"}
+    {
+        "memory",
+        "note",
+        "session_search",
+        "recall",
+        "retain",
+        "skill",
+        "compaction",
+        "vault_log",
+        "vault_state",
+        "wiki_search",
+        "wiki_read",
+    }
 )
 """Our own tools put out what is stored already; what they find from outside is named in the origin of the answer."""
 

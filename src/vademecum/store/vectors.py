@@ -1,4 +1,4 @@
-"""Vectors of facts and messages, and of passages of pages, by the embedder that made them; what still waits for its own.
+"""Vectors of facts, messages and passages of pages, by the embedder that made them; which texts wait for theirs.
 
 Idea: those of facts and messages lie in `state.db`, those of passages in `cache.db`, in tables of the same shape; a
 space is one embedder; of the spaces one is the target, which background work fills, and one serves searches:
@@ -70,7 +70,7 @@ class Space:
 
 @dataclass(frozen=True, slots=True)
 class DueText:
-    """A text that waits for its vector; of a passage of a page it is empty, and `replace` puts in what the file says."""
+    """A text that waits for its vector; that of a passage is empty, to be filled from its file."""
 
     kind: OwnerKind
     ref: int

@@ -102,7 +102,7 @@ class WikiText:
         return max(COUNTED, round(self.size * COUNTED / (self._last - int(row[1]) + 1)))
 
     def best(self, expression: str, limit: int) -> list[int]:
-        """Numbers of matching sections by bm25. Walks through all matches: for expressions that are not too frequent."""
+        """Numbers of matching sections by bm25. Walks through all matches: for what is not too frequent."""
         return self._matching(expression, limit, _WEIGHTS)
 
     def newest(self, expression: str, limit: int) -> list[int]:
@@ -118,10 +118,9 @@ class WikiText:
         if not self._within.empty:
             among = _JOIN
             where, values = self._within.where()
-        rows = self._db.all(
-            f"SELECT wiki_text.rowid FROM {among} WHERE wiki_text MATCH :match AND {where} ORDER BY {order} LIMIT :limit",
-            {**values, "match": expression, "limit": limit},
-        )
+        sql = f"SELECT wiki_text.rowid FROM {among} WHERE wiki_text MATCH :match AND {where}"
+        values |= {"match": expression, "limit": limit}
+        rows = self._db.all(f"{sql} ORDER BY {order} LIMIT :limit", values)
         return [row[0] for row in rows]
 
     def allowed(self, numbers: Sequence[int]) -> list[int]:
@@ -153,7 +152,8 @@ class WikiText:
         where, values = self._within.where()
         rows = self._db.all(
             "SELECT s.n FROM wiki_pages p CROSS JOIN wiki_sections s ON s.page = p.n"
-            f" WHERE {where} AND (s.time IS NOT NULL OR s.first = (SELECT min(first) FROM wiki_sections WHERE page = p.n))"
+            f" WHERE {where} AND (s.time IS NOT NULL"
+            " OR s.first = (SELECT min(first) FROM wiki_sections WHERE page = p.n))"
             " ORDER BY coalesce(s.time, p.updated, p.created, p.modified) DESC LIMIT :limit",
             {**values, "limit": limit},
         )

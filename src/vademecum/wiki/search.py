@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from vademecum.wiki.index import Index
     from vademecum.wiki.types import PageHead, Section
 
-FLOOR, FLOOR_OF_WORDS = 0.45, 0.5
+FLOOR, FLOOR_OF_WORDS = 0.42, 0.5
 """The least that fits: with the meaning known, and by words alone. Of a question to the wrong folder half of the words
 stand somewhere by chance."""
-_REST = 0.75
+_REST = 0.6
 """What of the floor the further hits need, once there is one that fits."""
 _PLAIN, _STEEP = 0.25, 1.5
 """The cosine of a question and a passage that say nothing for or against, and what one above counts. A question and
@@ -51,6 +51,8 @@ _PAGE, _PAGE_BEST = 0.5, 3
 _EXACT = 0.3
 """What the whole question as typed counts besides."""
 _LEAST_WORDS = 0.1
+_COMPILED, _MATTER = 0.95, 0.7
+"""What counts less: a compiled passage, since what it was made from says it first; front matter, which is no text."""
 _LINKED, _LINKS = 0.15, 7
 """What links to the page lend at most, and the power of two of how many that takes."""
 _LOOKED_AT = 20  # pages whose links are looked at
@@ -60,7 +62,7 @@ _A_PAGE, _AGAIN = 3, 0.8  # passages of one page that are shown, and what each f
 
 @dataclass(slots=True)
 class Candidate:
-    """A passage that may answer: what it says, and what speaks for it. `fit` is how well it fits, whatever the others."""
+    """A passage that may answer: what it says, and what speaks for it."""
 
     section: Section
     page: PageHead
@@ -125,6 +127,19 @@ class Finder:
         passages = self._index.passages(self._text.latest(limit))
         heads = self._index.heads({section.page for section, _ in passages})
         return [Candidate(section, heads[section.page], text, score=1.0) for section, text in passages]
+
+    @property
+    def read_as(self) -> str:
+        """How the question was read."""
+        return self.plan.read_as
+
+    @property
+    def wanted(self) -> list[str]:
+        """What a snippet shows: the question as typed, its terms, and their stems."""
+        shown = [self.plan.query.literal]
+        for term, _ in self.plan.terms:
+            shown += [term.text.rstrip("…"), *self._words(term.phrases[0])[:1]]
+        return shown
 
     # --- candidates
 
@@ -257,7 +272,9 @@ class Finder:
             one.order = order + _PAGE * lent[one.page.id] + (_EXACT if one.exact else 0.0)
             one.order += _LINKED * min(1.0, math.log2(1 + one.links) / _LINKS)
             if one.section.compiled:
-                one.order *= 0.95  # what it was made from says it first
+                one.order *= _COMPILED
+            if one.text.startswith("---\n"):
+                one.order *= _MATTER
         best = max(one.order for one in found) or 1.0
         level = min(1.0, max((one.fit for one in found if not one.called), default=1.0))
         for one in found:

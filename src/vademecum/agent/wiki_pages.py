@@ -1,0 +1,100 @@
+"""The wiki of a home as one agent sees it: put together once, with what tells where each passage comes from.
+
+Idea: a person's page is a file's; what another agent wrote on its own page, on a project's, or in a compiled block is
+that agent's, and taints whoever reads it. Invariant: opening reads nothing; what is in quarantine is not shown.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vademecum.errors import NotFoundError, UnreadableError
+from vademecum.model import Origin
+from vademecum.wiki.types import VAULT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.models.embedder import Embedder
+    from vademecum.wiki.types import PageHead, Section
+    from vademecum.wiki.wiki import Wiki
+
+AGENTS, PROJECTS = "Agents/", "Projects/"
+
+
+def open_wiki(vm: Vademecum) -> Wiki:
+    """All pages of this home."""
+    from vademecum.agent.wiki_sources import open_index
+    from vademecum.wiki.wiki import Parts, Wiki
+
+    index = open_index(vm)
+    made = Wiki(
+        Parts(
+            lambda: index,
+            vm.redactor.clean,
+            lambda: _held(vm),
+            lambda: _embedder(vm),
+            lambda page, section: origin_of(vm, made, page, section),
+        )
+    )
+    return made
+
+
+def in_use(vm: Vademecum) -> bool:
+    """Whether there are pages to look up, for the owner: a vault, or folders in the configuration."""
+    if not vm.actor.is_owner:
+        return False
+    from vademecum.vault.paths import VaultPaths
+
+    return bool(vm.config.wiki.sources) or _has_pages(VaultPaths.of(vm.home, vm.config.vault).root)
+
+
+def _has_pages(root: Path) -> bool:
+    try:
+        return any(not one.name.startswith(".") for one in root.iterdir())
+    except OSError:
+        return False
+
+
+def _held(vm: Vademecum) -> Callable[[Origin], bool] | None:
+    check = vm.gate.quarantine.check(vm.actor.agent)
+    return None if check is None else lambda origin: check(origin, None, vm.actor.user) is not None
+
+
+def _embedder(vm: Vademecum) -> Embedder | None:
+    """What passages were embedded with, once there are vectors of them."""
+    from vademecum.agent.wiki_vectors import serving
+
+    return serving(vm)
+
+
+def origin_of(vm: Vademecum, wiki: Wiki, page: PageHead, section: Section | None) -> Origin:
+    """Where a passage comes from, or for None the page's text as a whole without its entries."""
+    own = page.origin if section is None else section.origin
+    if page.source != VAULT or (section is not None and (section.author or section.block)):
+        return own
+    found = [own]
+    if page.path.startswith(AGENTS):
+        found.append(_written_by(vm, page.name))
+    if page.path.startswith(PROJECTS):
+        found.append(_written_by(vm, vm.vault.project(page.name).updated_by))
+    if page.compiled and (section is None or section.compiled):
+        found.append(_of_block(wiki, page))
+    return own.joined(*(one for one in found[1:] if one != own))
+
+
+def _written_by(vm: Vademecum, name: str) -> Origin:
+    return Origin.agent(name) if name and name not in (vm.actor.agent, vm.actor.user) else Origin.file()
+
+
+def _of_block(wiki: Wiki, page: PageHead) -> Origin:
+    """What a compiled block was made from, as its mark says."""
+    from vademecum.wiki import blocks
+
+    try:
+        block, _ = blocks.find(wiki.index.text(page))
+    except (NotFoundError, UnreadableError):
+        block = None
+    return Origin.file() if block is None else block.origin
