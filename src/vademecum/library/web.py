@@ -64,8 +64,8 @@ class Web:
 
     `base` is the API's address; `own` says that a person configured it, so that it may be of this machine or a private
     network. `headers` (the token) go to the host of `base` and to no other. `pace` is the least time between two
-    requests, in seconds. `penalty` is how long a
-    source is left alone, in seconds, that asks to slow down and names no time.
+    requests, in seconds; `penalty` how long, in seconds, a source is left alone that asks to slow down and names no
+    time.
     """
 
     def __init__(
