@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import pairwise
+from operator import add
 from pathlib import Path
 from typing import Any, cast
 
@@ -111,12 +112,12 @@ class Rulebook:
 
 def _rarest_pair(word: str) -> tuple[str, ...]:
     """The two neighbours in `word` that ordinary text holds least; a word is looked for only where they are."""
-    found, most = (), -1
-    for pair in pairwise(word):
-        rank = _RANKS.get(pair[0], 50) + _RANKS.get(pair[1], 50)
-        if rank > most:
-            found, most = pair, rank
-    return found
+    ranks = [_RANKS.get(letter, 50) for letter in word]
+    sums = list(map(add, ranks, ranks[1:]))
+    if not sums:
+        return ()
+    at = sums.index(max(sums))
+    return word[at], word[at + 1]
 
 
 def _read(path: Path, gap: str) -> Iterator[Rule]:

@@ -7,6 +7,7 @@ ends within DEADLINE_SECONDS whatever happens.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -67,18 +68,18 @@ def _run(name: str, began: float) -> None:
     payload = _payload()
     from vademecum.surfaces.hooks.handlers import Call, handle
 
-    call = Call(hook, payload, began)
-    try:
-        answer = handle(call)
-    except Exception as error:
-        _sign(call, "error", _words(error))
-        raise
-    if answer:
-        sys.stdout.write(json.dumps(answer) + "\n")  # ASCII: every console and pipe can carry it
-        sys.stdout.flush()
-        for then in call.after:
-            then()
-    _sign(call, call.outcome, call.detail)
+    with contextlib.closing(Call(hook, payload, began)) as call:
+        try:
+            answer = handle(call)
+        except Exception as error:
+            _sign(call, "error", _words(error))
+            raise
+        if answer:
+            sys.stdout.write(json.dumps(answer) + "\n")  # ASCII: every console and pipe can carry it
+            sys.stdout.flush()
+            for then in call.after:
+                then()
+        _sign(call, call.outcome, call.detail)
 
 
 def _payload() -> dict[str, Any]:

@@ -71,6 +71,11 @@ class Call:
         """The recorder of the client's conversation."""
         return Recorder(self.vm, self.text("session_id"), chunk=PIECE_BYTES)
 
+    def close(self) -> None:
+        """Close the database, if it was opened, so that the write-ahead log is folded in."""
+        if "vm" in self.__dict__:
+            self.vm.db.close()
+
     def late(self) -> bool:
         """True when the time for the transcript is used up."""
         return time.perf_counter() - self.began > WORK_SECONDS
