@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import iso
 from vademecum.errors import UsageError
 from vademecum.model import ToolSpec
 
@@ -38,7 +38,7 @@ WIKI_SEARCH_TOOL = ToolSpec(
             "sources": _LIST,
             "tags": _LIST,
             "types": _LIST,
-            "since": {"type": "string", "description": "ISO 8601 date or time."},
+            "since": {"type": "string", "description": "Date, or words."},
             "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
             "budget": {"type": "integer", "minimum": 100, "maximum": MOST_TOKENS, "description": "Tokens."},
         },
@@ -66,11 +66,9 @@ WIKI_READ_TOOL = ToolSpec(
 
 
 def search_arguments(args: Mapping[str, object]) -> dict[str, Any]:
-    """What a model asked for, as the arguments of `Wiki.search`. Raises UsageError for what cannot be meant."""
+    """What a model asked for, as the arguments of `Wiki.search`, but `since`. Raises UsageError."""
     wanted: dict[str, Any] = {"query": _text(args, "query", needed=True)}
     wanted |= {name: _texts(args, name) for name in ("sources", "tags", "types") if args.get(name)}
-    if args.get("since"):
-        wanted["since"] = time_of(_text(args, "since"), "`since`")
     return wanted | {"limit": _number(args, "limit", USUAL, 1, MOST), "budget": _budget(args)}
 
 
@@ -112,14 +110,6 @@ def read_answer(part: WikiPage) -> Answer:
     if part.problem:
         answer["problem"] = part.problem
     return answer
-
-
-def time_of(given: str, name: str) -> int:
-    """A date or time as UTC ms. Raises UsageError."""
-    try:
-        return parse_iso(given.strip())
-    except ValueError as error:
-        raise UsageError(f"{name} {given[:40]!r} is no date.", "Write it as 2026-01-31.") from error
 
 
 def _text(args: Mapping[str, object], name: str, *, needed: bool = False) -> str:
