@@ -39,6 +39,8 @@ TOPICS = {
 LONGEST_NAME = 60
 _LEFT_OVER = ("fact", "note")
 _NO_NAME = re.compile(r"https?://|www\.|^[@#~./-]|[/\\]|^\S+@\S+$|^\W*\d[\d.,:%-]*\W*$")
+_WORD = re.compile(r"\w+")
+_LONGEST_RUN = 4  # words of a name
 _LEAD = re.compile(r"^\w+ (?:of|of the|for|from|at|in|von|der|des|bei|de|du|van) (?=\S)")
 _DAYS = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
@@ -128,23 +130,46 @@ def _names(claims: Sequence[Claim], projects: set[str], people: set[str]) -> lis
             key = same_name(name)
             spelt.setdefault(key, Counter())[name] += 1
             mine.setdefault(key, {})[claim.source] = claim
-    words = {word for claim in claims for word in re.findall(r"\w+", claim.text)}
-    found: dict[str, list[Claim]] = {}
-    for key, by_source in mine.items():
-        said = list(by_source.values())
-        if len(said) < ENOUGH or key in projects or not any(one.holds for one in said):
-            continue
-        if key in people or _is_name(_spelling(spelt[key]), said, words):
-            found[key] = said
-    most = sorted(found, key=lambda key: (-len(found[key]), key))[:MOST_NAMES]
-    return [(_spelling(spelt[key]), found[key]) for key in sorted(most)]
+    words = {word for claim in claims for word in _WORD.findall(claim.text)}
+    names: dict[str, str] = {}
+    for key in mine:
+        name = _spelling(spelt[key])
+        if name and key not in projects and (key in people or _is_name(name, list(mine[key].values()), words)):
+            names[key] = name
+    for claim in claims:  # also where a name stands in the middle of another
+        for key in _said_in(claim.text, names):
+            mine[key][claim.source] = claim
+    enough = {
+        key: sorted(found.values(), key=lambda one: (one.at, one.source))
+        for key, found in mine.items()
+        if key in names and len(found) >= ENOUGH and any(one.holds for one in found.values())
+    }
+    most = sorted(enough, key=lambda key: (-len(enough[key]), key))[:MOST_NAMES]
+    return [(names[key], enough[key]) for key in sorted(most)]
+
+
+def _said_in(text: str, names: Mapping[str, str]) -> list[str]:
+    """The names, by their keys, that stand in a text as whole words."""
+    found: list[str] = []
+    words = list(_WORD.finditer(text))
+    for n, word in enumerate(words):
+        for last in words[n : n + _LONGEST_RUN]:
+            key = same_name(text[word.start() : last.end()])
+            if key in names and text[word.start() : last.end()] == names[key]:
+                found.append(key)
+    return found
 
 
 def _without_lead(name: str, claim: Claim) -> str:
     """`Vega` for the `Logs of Vega` that a sentence begins with: its first word has a capital anyway."""
-    if not claim.text.startswith(name):
-        return name
-    return _LEAD.sub("", name)
+    first, _, rest = name.partition(" ")
+    if rest and _is_day(first):
+        return rest
+    return _LEAD.sub("", name) if claim.text.startswith(name) else name
+
+
+def _is_day(word: str) -> bool:
+    return word.casefold().removesuffix("s") in _DAYS
 
 
 def _spelling(found: Mapping[str, int]) -> str:
@@ -153,7 +178,7 @@ def _spelling(found: Mapping[str, int]) -> str:
 
 def _is_name(name: str, claims: Sequence[Claim], words: set[str]) -> bool:
     """Whether a name is one, and no word that happens to begin a sentence; `words` are those of all claims."""
-    if _NO_NAME.search(name) or same_name(name).removesuffix("s") in _DAYS or len(name) > LONGEST_NAME:
+    if _NO_NAME.search(name) or _is_day(name) or len(name) > LONGEST_NAME:
         return False
     if " " in name or not name.isalpha() or name[1:] != name[1:].lower():
         return True
