@@ -110,7 +110,7 @@ class Vademecum:
     @property
     def warm(self) -> bool:
         """True in a process that called `warm_up`: only then does a search use vectors without being told to."""
-        return self._shared.embedders.warm
+        return "embedders" in self._shared.__dict__ and self._shared.embedders.warm
 
     def warm_up(self) -> None:
         """Load what searching with vectors needs: about a second and 150 MB; for processes that live long."""
@@ -269,7 +269,7 @@ class Vademecum:
     @lazy
     def review(self) -> Review:
         """What a person decides: pending, show, approve, reject what waits; undo what was written."""
-        from vademecum.agent import compiling
+        from vademecum.agent import compiling, library_notes
         from vademecum.agent.vaulting import tier
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
@@ -278,6 +278,7 @@ class Vademecum:
         _ = self.memory, self.notes, self.daily, self.bank
         self.gate.register(tier(self))
         self.gate.register(compiling.tier(self))
+        self.gate.register(library_notes.notes(self))
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 
     @lazy
