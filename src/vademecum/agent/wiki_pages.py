@@ -6,11 +6,13 @@ that agent's, and taints whoever reads it. Invariant: opening reads nothing; wha
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vademecum.errors import NotFoundError, UnreadableError
+from vademecum.errors import LockedError, NotFoundError, StorageError, UnreadableError
 from vademecum.model import Origin
+from vademecum.store import quarantine
 from vademecum.wiki.types import VAULT
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def open_wiki(vm: Vademecum) -> Wiki:
             lambda: index,
             vm.redactor.clean,
             lambda: _held(vm),
-            lambda: _embedder(vm),
+            lambda load: _embedder(vm, load=load),
             lambda page, section: origin_of(vm, made, page, section),
         )
     )
@@ -59,12 +61,17 @@ def _has_pages(root: Path) -> bool:
 
 
 def _held(vm: Vademecum) -> Callable[[Origin], bool] | None:
+    with contextlib.suppress(StorageError, LockedError):
+        if not quarantine.active(vm.db, vm.actor.agent):  # the usual case loads nothing of the gate
+            return None
     check = vm.gate.quarantine.check(vm.actor.agent)
     return None if check is None else lambda origin: check(origin, None, vm.actor.user) is not None
 
 
-def _embedder(vm: Vademecum) -> Embedder | None:
-    """What passages were embedded with, once there are vectors of them."""
+def _embedder(vm: Vademecum, *, load: bool) -> Embedder | None:
+    """What passages were embedded with, once there are vectors of them; loaded only when that is asked for."""
+    if not load and not vm.warm:
+        return None
     from vademecum.agent.wiki_vectors import serving
 
     return serving(vm)

@@ -33,12 +33,15 @@ def wiki_search(caller: Caller, args: dict[str, Any]) -> Answer:
 
 def asked(args: dict[str, Any], now: int) -> dict[str, Any]:
     """What a model asked `wiki_search` for, as the arguments of `Wiki.search`. Raises UsageError."""
-    from vademecum.bank.recall.periods import time_given
     from vademecum.wiki.tool import search_arguments
 
-    since = args.get("since")
-    found = None if since is None else time_given(str(since), "`since`", now)
-    return search_arguments(args) | ({} if found is None else {"since": found[0]})
+    wanted = search_arguments(args)
+    if args.get("since"):
+        from vademecum.bank.recall.periods import time_given
+
+        found = time_given(str(args["since"]), "`since`", now)
+        wanted["since"] = None if found is None else found[0]
+    return wanted
 
 
 def wiki_read(caller: Caller, args: dict[str, Any]) -> Answer:

@@ -8,8 +8,8 @@ is returned passed the filter `Within`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
+from vademecum.late import dataclass
 from vademecum.store.connection import Database, Value
 
 COUNTED = 1_000

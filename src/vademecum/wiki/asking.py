@@ -8,8 +8,8 @@ raises, and `notes` say whatever was looked for in the place of what was typed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from vademecum.late import dataclass, field
 from vademecum.search.query import Query, Term, literal, read
 from vademecum.search.rank import weight
 from vademecum.search.smalltalk import LIGHT, other_form

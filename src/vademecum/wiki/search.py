@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vademecum.errors import ModelError
+from vademecum.late import dataclass, field
 from vademecum.search.fuse import LEAST_COSINE, scaled
 from vademecum.search.prepare import fold
 from vademecum.search.query import Term, has_letters, literal

@@ -39,13 +39,13 @@ class Parts:
     """What the wiki is made of. `clean` takes secrets out of a text.
 
     `held` says whether something of an origin is in quarantine (None: nothing is); `origin` is that of a passage, or
-    for None of what no passage says otherwise.
+    for None of what no passage says otherwise. `embedder` is asked with whether weights may be loaded.
     """
 
     index: Callable[[], Index]
     clean: Callable[[str], str]
     held: Callable[[], Callable[[Origin], bool] | None]
-    embedder: Callable[[], Embedder | None]
+    embedder: Callable[[bool], Embedder | None]
     origin: Callable[[PageHead, Section | None], Origin]
 
 
@@ -208,8 +208,7 @@ class Wiki:
     def _embedder(self, vectors: bool | None) -> Embedder | None:
         if vectors is False:
             return None
-        embedder = self._parts.embedder()
-        return embedder if embedder is not None and (vectors or embedder.ready) else None
+        return self._parts.embedder(vectors is True)
 
     def _hit(self, finder: Finder, one: Candidate, who: Who, origin: Origin) -> WikiHit:
         from vademecum.search.snippet import snippet

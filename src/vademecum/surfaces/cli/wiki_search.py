@@ -130,9 +130,11 @@ def _named(wiki: Wiki, one: PageHead) -> str:
 
 
 def _since(app: App, given: str | None) -> int | None:
+    if given is None:
+        return None
     from vademecum.bank.recall.periods import time_given
 
-    found = None if given is None else time_given(given, "--since", app.vm.clock())
+    found = time_given(given, "--since", app.vm.clock())
     return None if found is None else found[0]
 
 
