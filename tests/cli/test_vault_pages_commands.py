@@ -159,3 +159,33 @@ def test_as_a_process_the_commands_work_through_pipes_and_in_any_script(cli: Cli
     )
     done = cli.process("decisions", "--about", "секреты", "--json")
     assert done.json["results"][0]["why"] == "потому что"
+
+
+def test_a_page_that_was_edited_by_hand_says_so(cli: Cli) -> None:
+    cli("project", "set", "Nexus", "--status", "active")
+    assert cli("project", "show", "Nexus", "--json").json["edited"] is False
+    page = cli.home / "vault" / "Projects" / "nexus.md"
+    page.write_text(page.read_text() + "\nMy own words\n")
+    assert "edited by hand" in cli("project", "show", "Nexus").out
+    done = cli("log", "verify", "--json").json
+    assert [note["file"] for note in done["notes"]] == ["Projects/nexus.md"]
+
+
+def test_a_copy_of_a_project_that_says_something_else_is_proposed_with_what_differs(cli: Cli) -> None:
+    cli("project", "set", "Nexus", "--status", "active")
+    page = cli.home / "vault" / "Projects" / "nexus.md"
+    copy = page.with_name("nexus.sync-conflict-20261129-174205-ABCDEF7.md")
+    copy.write_text(page.read_text().replace("active", "blocked"))
+    assert "would be proposed" in cli("vault", "merge", "--dry-run").out
+    done = cli("vault", "merge")
+    assert "+status: blocked" in done.out
+    (one,) = cli("vault", "merge", "--json").json["proposed"]
+    assert one["proposal"] in cli("review", "list", "--json").out
+
+
+def test_what_contradicts_a_decision_is_told_to_its_author_and_the_log(cli: Cli) -> None:
+    made = decide(cli, "Deploys happen on Tuesdays")
+    done = cli("log", "add", "note", "Deploys happen on Fridays")
+    assert "may contradict" in done.out and str(made["id"]) in done.out
+    assert cli("log", "add", "note", "Deploys happen on Fridays", "--json").json["may_contradict"] == [made["id"]]
+    assert cli("log", "add", "note", "The API is out", "--json").json["may_contradict"] == []

@@ -47,6 +47,19 @@ def test_an_entry_is_unseen_in_every_conversation_but_the_one_that_wrote_it(lyra
     assert read(lyra, "two") == read(ella) == ""
 
 
+def test_a_conversation_from_before_the_vault_begins_at_its_first_look(lyra: Vademecum, ella: Vademecum) -> None:
+    with lyra.session(key="old") as session:
+        with session.turn("hello") as turn:
+            turn.answer("Hello.")
+        assert not lyra.live.paths.live.exists()
+        for n in range(40):
+            ella.vault.log("work", f"step {n:02d}")
+        with session.turn("what is new?") as turn:
+            assert "step 09" not in turn.context
+            assert "step 10" in turn.context
+            turn.answer("Ten to thirty-nine.")
+
+
 def test_what_was_not_committed_is_shown_again(lyra: Vademecum, ella: Vademecum) -> None:
     lyra.vault.log("deploy", "the API is out")
     assert "API" in ella.vault.delta("s").text

@@ -44,7 +44,11 @@ def show(app: App, name: str) -> None:
     from vademecum.agent.vaulting import projects
 
     one = projects(app.vm).show(name)
-    app.emit(project_json(one), *_lines(app.style, one))
+    edited = _is_edited(app, one)
+    lines = _lines(app.style, one)
+    if edited:
+        lines.append(f"  {app.style.warn('It was edited by hand since that was written.')}")
+    app.emit(project_json(one) | {"edited": edited}, *lines)
 
 
 @project.command(name="set")
@@ -101,6 +105,14 @@ def set_(
     else:
         lines.append("  " + app.style.dim(f"version {done.project.version}"))
     app.emit(data | {"note": done.note, "project": project_json(done.project)}, *lines)
+
+
+def _is_edited(app: App, one: Project) -> bool:
+    """Whether the page is no longer as its last author left it; False when the log tells nothing of it."""
+    from vademecum.vault.proving import as_left, written
+
+    live = app.vm.live
+    return bool(written(live, one)) and as_left(live, one) is None
 
 
 def project_json(one: Project) -> dict[str, object]:
