@@ -89,7 +89,7 @@ def main() -> None:
             {f", {given.facts:,} facts": a_home(folder, given.facts)} if given.facts else {}
         )
         print(f"{'process':36}{'wall ms':>10}{'cpu ms':>10}   (median of {runs})")
-        env = dict(os.environ)
+        env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         rows = {"python -c pass": [timed([sys.executable, "-c", "pass"], b"", env) for _ in range(runs)]}
         for hook in HOOKS:
             for n in range(runs):

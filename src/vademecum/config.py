@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 
 from vademecum.errors import ConfigError
+from vademecum.late import pattern
 
 CharLimit = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -256,7 +257,7 @@ def _read(path: Path) -> dict[str, Any]:
     return _without_empty(cast("dict[str, Any]", loaded))
 
 
-_LINE = re.compile(
+_LINE = pattern(
     r"((?:[ ][ ]){0,3})([a-z]\w{0,40}):"
     r"(?:[ ]+(?:([a-z][a-z0-9]{0,40})|(0|[1-9]\d{0,9})|((?:0|[1-9]\d{0,9})\.\d{1,9})|\"([ -!#-\[\]-~]*)\"))?"
     r"(?:[ ]+#.*)?[ ]*",

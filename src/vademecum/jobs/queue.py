@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -27,8 +26,6 @@ ATTEMPTS = 5
 BACKOFF_MS = (30_000, 120_000, 600_000, 3_600_000)
 """How long a job waits after its first, second, ... failure, in milliseconds."""
 KEEP_DONE_MS = 7 * 24 * 60 * 60 * 1000
-
-log = logging.getLogger("vademecum.jobs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +128,9 @@ class Queue:
     def _failed(self, job: JobRow, error: Exception) -> None:
         ours = isinstance(error, VademecumError)
         said = self._clean(error.message if isinstance(error, VademecumError) else f"{type(error).__name__}: {error}")
+        import logging  # a hook that only enqueues pays for no more than that
+
+        log = logging.getLogger("vademecum.jobs")
         log.warning("job %s %s failed (attempt %d): %s", job.kind, job.key, job.attempts, said, exc_info=not ours)
         if job.attempts >= ATTEMPTS:
             self._finish(job, "failed", said)

@@ -8,8 +8,7 @@ agent and the user.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vademecum.late import dataclass
 from vademecum.model import Actor
 from vademecum.store.connection import Database
 
