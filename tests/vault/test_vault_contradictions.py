@@ -10,6 +10,7 @@ import pytest
 import vademecum
 from vademecum.agent.retainer import retain_now
 from vademecum.agent.vademecum import Vademecum
+from vademecum.gate.selector import Selector
 from vademecum.model import Origin
 from vademecum.vault.against import may_share
 
@@ -177,6 +178,21 @@ def test_a_conversation_that_is_retained_is_pointed_out_in_the_next_turn(lyra: V
     with session.turn("What is next?") as turn:
         assert decision.id in turn.context
         turn.answer("The port.")
+
+
+def test_what_the_log_says_of_a_fact_is_forgotten_with_the_conversation_it_came_from(
+    lyra: Vademecum, ella: Vademecum
+) -> None:
+    ella.vault.decide("The database listens on port 5432.")
+    with lyra.session(key="k") as session:
+        with session.turn("The database listens on port 5433.") as turn:
+            turn.answer("I shall remember that.")
+        retain_now(lyra, session.id)
+        named = session.id
+    assert [one.type for one in lyra.vault.tail()] == ["decision", "contradiction"]
+    lyra.forget(Selector("session", named), by=Origin.person())
+    assert [one.type for one in lyra.vault.tail()] == ["decision"]
+    assert lyra.vault.verify().ok
 
 
 def test_what_a_guest_says_is_not_told_to_the_log(lyra: Vademecum, ella: Vademecum) -> None:

@@ -217,7 +217,7 @@ class Vademecum:
     def _contradicted(self, fact: Fact) -> str:
         from vademecum.agent.vaulting import contradicted
 
-        return contradicted(self, fact.text, f"the fact {fact.id}", fact.origin)
+        return contradicted(self, fact)
 
     @lazy
     def wiki(self) -> Wiki:

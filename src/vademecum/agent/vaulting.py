@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.model import Origin
+    from vademecum.bank.types import Fact
     from vademecum.vault.checkpoints import Checkpoints
     from vademecum.vault.decision_text import Decision
     from vademecum.vault.decisions import Decisions
@@ -91,13 +91,14 @@ def against(vm: Vademecum, statements: Sequence[str]) -> tuple[Decision, ...]:
     return tuple(proved(vm, one) for one in shown(vm, found.values()))
 
 
-def contradicted(vm: Vademecum, statement: str, what: str, origin: Origin) -> str:
-    """What the author of a statement that was kept as `what` has to know of the decisions that it may contradict; the
-    log is told. Empty mostly; another user's statements are not told of."""
+def contradicted(vm: Vademecum, fact: Fact) -> str:
+    """What the author of a new fact has to know of the decisions that it may contradict; the log is told. Empty mostly;
+    another user's facts are not told of."""
     if not vm.actor.is_owner:
         return ""
     try:
-        return vm.vault.point_out(statement, what, origin=origin)
+        session = next((one.session for one in fact.evidence if one.session), None)  # so that forgetting it finds this
+        return vm.vault.point_out(fact.text, f"the fact {fact.id}", origin=fact.origin, session=session)
     except VademecumError as error:  # what was kept is kept
         return f"Whether it contradicts a decision could not be told in the log: {error.message}"
 
