@@ -137,3 +137,16 @@ def test_what_a_person_put_into_quarantine_is_not_shown(vm: vademecum.Vademecum)
     with vm.session() as s:
         assert call(s, action="search", source="arxiv", query="memory agents")["results"] == []
         assert call(s, action="read", ref="arxiv:2401.01234")["code"] == "refused"
+
+
+def test_forgetting_a_source_deletes_its_copies_and_those_of_no_other(vm: vademecum.Vademecum) -> None:
+    vm.library.read("arxiv:2401.01234")
+    other = vm.library.cache("github")
+    other.put("document", "k", b"kept")
+    vm.forget("connector:arxiv", by=Origin.person(), dry_run=True)
+    assert vm.library.read("arxiv:2401.01234").cached
+    vm.forget("connector:arxiv", by=Origin.person())
+    assert not vm.library.read("arxiv:2401.01234").cached
+    assert other.get("document", "k") is not None
+    vm.forget("url:https://bad.example", by=Origin.person())
+    assert other.get("document", "k") is None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.agent.forgetting import Elsewhere, forget_elsewhere
+from vademecum.agent.library_tools import drop_copies
 from vademecum.agent.quarantine import copies_of, keepers, proposals_of, require_person, retake, rows_of
 from vademecum.errors import AmbiguousError, LockedError, UsageError
 from vademecum.files import locked
@@ -91,6 +92,7 @@ def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = Fal
         left = (*_left(vm, plans), *_unseen(vm, before), *_ended(vm, numbers))
     copies = tuple(dict.fromkeys(copy for plan in plans for copy in plan.copies))
     asked = Selector("entry", new.texts[0]) if selector.kind == "entry" else selector
+    drop_copies(vm, asked)
     memories = forget_elsewhere(vm, asked, copies)
     return Receipt(
         new.selector,
