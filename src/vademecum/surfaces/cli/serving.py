@@ -6,18 +6,30 @@ belongs to the protocol.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Command
 
 
 @click.command(cls=Command)
+@click.option("--only", type=click.Choice(["wiki"]), help="Serve nothing but the pages of a folder, to be read.")
+@click.option(
+    "--path", type=click.Path(path_type=Path), metavar="DIR", help="With --only: the folder; no home is used."
+)
 @click.pass_obj
-def mcp(app: App) -> int:
-    """Serve the memory tools to one client over standard input and output (MCP)."""
-    from vademecum.surfaces.mcp import run_stdio
+def mcp(app: App, only: str | None, path: Path | None) -> int:
+    """Serve the memory tools to one client over standard input and output (MCP).
 
-    return run_stdio(app.vm)
+    With `--only wiki --path DIR` the pages below DIR alone, to be searched and read; nothing is written there.
+    """
+    from vademecum.surfaces.mcp import run_stdio, run_wiki
+
+    if (only is None) != (path is None):
+        raise UsageError("--only and --path belong together.", "vademecum mcp --only wiki --path DIR")
+    return run_stdio(app.vm) if path is None else run_wiki(path)
 
 
 @click.command(cls=Command)

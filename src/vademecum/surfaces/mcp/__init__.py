@@ -9,9 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vademecum.agent.vademecum import Vademecum
 
-__all__ = ["run_stdio"]
+__all__ = ["run_stdio", "run_wiki"]
+
+
+def run_wiki(root: Path) -> int:
+    """Serve the pages of one folder on standard input and output, to be read; no home is used."""
+    from vademecum.surfaces.mcp.only_wiki import run
+
+    return run(root)
 
 
 def run_stdio(vm: Vademecum) -> int:

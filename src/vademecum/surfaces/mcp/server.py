@@ -7,7 +7,7 @@ back as a tool result with `isError`; what only the client's author can mend is 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -151,8 +151,12 @@ def _call(conversation: Conversation, name: str, args: dict[str, Any]) -> types.
         answer = conversation.call(name, args)
     except VademecumError as error:  # a session that cannot be opened: the tools themselves answer with a dict
         answer = {"success": False, **error.as_dict()}
+    return result(answer, conversation.unseen())
+
+
+def result(answer: Mapping[str, object], news: str = "") -> types.CallToolResult:
+    """A tool's answer for the wire, with what the client has to be told besides."""
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-    news = conversation.unseen()
     content: list[types.ContentBlock] = [_text(text), *([_text(news)] if news else [])]
     return types.CallToolResult(content=content, is_error=answer.get("success") is False)
 

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +36,19 @@ def run(vm: Vademecum) -> int:
     """Serve until the input ends or a signal of STOPPING comes; 0 in both cases, for so a client stops its servers."""
     log_to_stderr("mcp", vm.redactor)
     stdio = _Stdio(vm)
-    for name in STOPPING:
-        if hasattr(signal, name):  # Windows has no SIGHUP
-            signal.signal(getattr(signal, name), stdio.stop_now)
+    on_stop(stdio.stop_now)
     try:
         anyio.run(stdio.serve)
     finally:
         stdio.close()
     return 0
+
+
+def on_stop(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Have `handler` called at a signal of STOPPING."""
+    for name in STOPPING:
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), handler)
 
 
 class _Stdio:
