@@ -123,3 +123,13 @@ def test_a_wrong_call_says_why_and_asks_nobody(cli: Cli, arxiv: Arxiv, args: tup
     assert failed.code in (1, 2)
     assert failed.json["error"]["hint"]
     assert arxiv.requests == []
+
+
+def test_the_doctor_names_sources_that_cannot_be_asked(cli: Cli, arxiv: Arxiv) -> None:
+    with (cli.home / "config.yaml").open("a") as file:
+        file.write("  pages: {type: notion}\n  odd: {type: nonsense}\n")
+    found = {one["message"]: one for one in cli("doctor", "--json").json["results"] if one["check"] == "library"}
+    assert [one["state"] for said, one in found.items() if said.startswith("arxiv")] == ["ok"]
+    assert [one["state"] for said, one in found.items() if said.startswith("pages")] == ["warn"]
+    assert [one["state"] for said, one in found.items() if said.startswith("odd")] == ["warn"]
+    assert arxiv.requests == []

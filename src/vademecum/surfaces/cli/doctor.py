@@ -231,6 +231,16 @@ def _for_clients(name: str, mode: str) -> Iterator[Finding]:
         yield Finding("provider", "ok", said)
 
 
+def _library(app: App) -> Iterator[Finding]:
+    if not app.vm.config.library:
+        return
+    for one in app.vm.library.sources():
+        if one.configured and not one.available.ok:
+            yield Finding("library", "warn", f"{one.name}: {one.available.reason}", one.available.hint)
+        elif one.configured:
+            yield Finding("library", "ok", f"{one.name} ({one.type}) can be asked.")
+
+
 def _vectors(app: App) -> Iterator[Finding]:
     from vademecum.agent.embedding import vector_state
     from vademecum.models.embedder import LOCAL
@@ -377,6 +387,7 @@ CHECKS: dict[str, Check] = {
     "jobs": _jobs,
     "bank": _bank,
     "provider": _provider,
+    "library": _library,
     "vectors": _vectors,
     "locks": _locks,
     "files": _leftovers,
