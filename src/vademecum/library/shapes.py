@@ -7,7 +7,7 @@ other. Invariant: nothing here raises for a value of the wrong type, except a cu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from vademecum.clock import parse_iso
@@ -96,6 +96,12 @@ def unpacked(cursor: str) -> Json:
 def cell(value: str) -> str:
     """`value` as it may stand in a cell of a Markdown table."""
     return " ".join(value.split()).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells that were made safe before."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _at(value: object, path: tuple[str, ...]) -> object:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from vademecum.library.shapes import Json, cell, count, obj, objs, text
+from vademecum.library.shapes import Json, cell, count, obj, objs, table, text
 
 INSIDE = "_inside"
 """Key under which a block carries the blocks inside it."""
@@ -175,12 +175,6 @@ def _table(one: Json, body: Json) -> str:
 def _cells(row: Json) -> list[object]:
     held = obj(row, "table_row").get("cells")
     return cast("list[object]", held) if isinstance(held, list) else []
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of cells that were made safe before."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _file(kind: str, body: Json, caption: str) -> str:

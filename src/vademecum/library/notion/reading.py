@@ -13,8 +13,8 @@ from typing import Any
 from vademecum.errors import NotFoundError, SourceError
 from vademecum.library.contract import Document
 from vademecum.library.notion.api import PAGE, Api, title_of
-from vademecum.library.notion.markdown import INSIDE, MORE, blocks, plain, property_text, table
-from vademecum.library.shapes import Json, cell, ms, obj, objs, text
+from vademecum.library.notion.markdown import INSIDE, MORE, blocks, plain, property_text
+from vademecum.library.shapes import Json, cell, ms, obj, objs, table, text
 
 _TOP = 50  # requests for the top blocks of a page
 _OPENED = 150  # requests for blocks inside blocks, for one part
