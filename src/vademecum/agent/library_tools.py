@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from vademecum.agent.library_notes import notes, writable
 from vademecum.clock import iso
 from vademecum.errors import RefusedError, UsageError
 from vademecum.gate.structure import neutralise
 from vademecum.gate.unicode import visible
 from vademecum.library.library import split
-from vademecum.library.tool import WRITES
 from vademecum.model import Origin
 
 if TYPE_CHECKING:
@@ -37,14 +35,7 @@ def library_tool(caller: Caller, args: dict[str, Any]) -> Answer:
         return _search(caller, args)
     if action == "read":
         return _read(caller, args)
-    if writes(args) and writable(caller.vm):
-        return _note(caller, args)
     raise UsageError(f"There is no action {action!r}.", "Use one of search, read.")
-
-
-def writes(args: dict[str, Any]) -> bool:
-    """Whether these arguments would write."""
-    return args.get("action") in WRITES
 
 
 def origin_of(ref: str, revision: str = "") -> Origin:
@@ -107,19 +98,6 @@ def _read(caller: Caller, args: dict[str, Any]) -> Answer:
     if found.cached:
         answer["note"] = f"{_CLAIMS} {_age(found.fetched, found.problem)}"
     return answer
-
-
-def _note(caller: Caller, args: dict[str, Any]) -> Answer:
-    ref, text = _text(args, "ref", needed=True), _text(args, "text", needed=True)
-    _allowed(caller, split(ref)[0])
-    made = notes(caller.vm)
-    write = made.create if args["action"] == "create" else made.append
-    origin = caller.context.writing(text)
-    done = write(ref, text, origin=origin, session=caller.session, unattended=caller.unattended)
-    answer: Answer = {"success": True, "done": True, "ref": done.ref, "message": done.message}
-    if done.proposal:
-        answer |= {"staged": True, "proposal": done.proposal}
-    return answer | ({"note": done.note} if done.note else {})
 
 
 def _allowed(caller: Caller, source: str) -> str:

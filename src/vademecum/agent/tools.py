@@ -154,10 +154,10 @@ def _never(_args: dict[str, Any]) -> bool:
 
 
 def _of_library(vm: Vademecum) -> tuple[Tool, ...]:
-    from vademecum.agent.library_tools import library_tool
+    from vademecum.agent.library_notes import library_tool, writable, writes
     from vademecum.library.tool import library_tool as spec
 
-    return (Tool(spec(tuple(vm.config.library)), library_tool, lambda _args: False),)
+    return (Tool(spec(tuple(vm.config.library), writable(vm)), library_tool, writes),)
 
 
 def offers_bank(vm: Vademecum) -> bool:

@@ -218,7 +218,7 @@ class FolderSource(LibrarySource):
         return Document(
             ref=self.ref(self.id_of(page)),
             title=page.title,
-            text=text if shown is None else text[shown.start : shown.end],
+            text=text if shown is None else text[shown.start : shown.end].strip("\n"),
             revision=page.sha256[:16],
             time=page.updated_ms or page.modified_ms,
             authors=_one(page.author),

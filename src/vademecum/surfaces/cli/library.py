@@ -114,6 +114,37 @@ def changes(app: App, source: str, since: str) -> None:
 
 @library.command()
 @click.argument("ref")
+@click.argument("text", required=False)
+@click.option("--append", "adds", is_flag=True, help="Add to the end of a note that is there.")
+@click.pass_obj
+def note(app: App, ref: str, text: str | None, *, adds: bool) -> None:
+    """Make the note REF in a vault with `write: true`. Without TEXT (or with `-`) standard input is read.
+
+    \b
+    vademecum library note "garden:Plants/Ferns" "# Ferns"
+    vademecum library note garden:Log --append "Watered the ferns."
+
+    What is there is never replaced: a note of that name is an error, and an addition leaves every byte before it.
+    """
+    from vademecum.agent.library_notes import notes
+    from vademecum.surfaces.cli.memory import read_stdin
+
+    content = read_stdin() if text in (None, "-") else text
+    own = notes(app.vm)
+    done = (own.append if adds else own.create)(ref, content or "", origin=app.origin)
+    data: dict[str, object] = {"success": True, "done": True, "ref": done.ref, "message": done.message}
+    if done.note:
+        data["note"] = done.note
+    if done.proposal:
+        data |= {"staged": True, "proposal": done.proposal}
+    mark = app.style.dim("•") if done.proposal else app.style.good("✓")
+    more = [f"  {done.note}"] if done.note else []
+    more += [f"  A person decides: vademecum review show {done.proposal}"] if done.proposal else []
+    app.emit(data, f"{mark} {printable(done.message)}", *(app.style.dim(printable(line)) for line in more))
+
+
+@library.command()
+@click.argument("ref")
 @click.option("--part", default="", help="Which part is read; else the beginning.")
 @click.option("--to", type=click.Choice(["notes", "memory", "facts"]), default="notes", help="Where to [notes].")
 @click.option("--choose", default="", metavar="NUMBERS", help="Sentences by number, such as 1,3; asked for else.")
