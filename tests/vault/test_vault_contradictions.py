@@ -36,6 +36,7 @@ UNRELATED = [
     ("The database listens on port 5432", "The backup of the database is done"),
     ("Backups are kept for 90 days", "Logs are kept for 30 days"),
     ("We use tabs, not spaces", "We use ruff, not flake8"),
+    ("The database of team 40 listens on port 5040", "The database of team 41 listens on port 5041"),
     ("Geheimnisse liegen im Schlüsselbund", "Der Schlüsselbund ist gesichert"),
     ("Die Datenbank läuft auf Port 5432", "Die Datenbank ist gesichert"),
     ("La base de datos usa el puerto 5432", "El puerto de Valencia tiene 5433 barcos"),
@@ -105,6 +106,15 @@ def test_the_agent_that_decided_is_reminded_until_it_acknowledges(lyra: Vademecu
     ella.vault.ack(entry.id)
     assert ella.vault.unacknowledged() == ()
     assert lyra.vault.verify().ok
+
+
+def test_of_many_alike_only_the_one_that_it_is_about_is_named(lyra: Vademecum) -> None:
+    said = "The gateway of team {} listens on port {}"
+    page = lyra.live.paths.decisions
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("".join(f"## {said.format(n, 5000 + n)}\n\n" for n in range(60)))
+    done = lyra.vault.log("note", said.format(17, 9999))
+    assert [one.what for one in done.contradicts] == [said.format(17, 5017)]
 
 
 def test_a_sentence_of_the_body_counts_and_what_answers_a_decision_does_not(lyra: Vademecum, ella: Vademecum) -> None:

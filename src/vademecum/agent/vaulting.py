@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from vademecum.vault.vault import Vault
 
 
+_COMPARED = 50
+"""Most decisions that one statement is compared with by itself: those that share the most words with it."""
+
+
 def desk(vm: Vademecum) -> Desk:
     """Where this agent writes."""
 
@@ -87,8 +91,27 @@ def against(vm: Vademecum, statements: Sequence[str]) -> tuple[Decision, ...]:
     """The standing decisions that any of `statements` may contradict, as far as they are proved."""
     kept = decisions(vm)
     book = kept.book()
-    found = {one.id: one for statement in statements for one in kept.against(statement, book)}
+    found: dict[str, Decision] = {}
+    for statement in statements:
+        found |= {one.id: one for one in _closest(statement, kept.against(statement, book, most=_COMPARED))}
     return tuple(proved(vm, one) for one in shown(vm, found.values()))
+
+
+def _closest(statement: str, found: Sequence[Decision]) -> list[Decision]:
+    """Those that differ in the least from a statement; several numbers that differ, and nothing else, are another
+    subject: `team 40 on port 5040`, `team 41 on port 5041`."""
+    if not found:
+        return []
+    from vademecum.bank.compare.relation import differs
+
+    differences = [(one, differs(statement, one.what)) for one in found]
+    told = [(one, what) for one, what in differences if len(what) < 2 or not all(map(_is_number, what))]
+    least = min((len(what) for _, what in told), default=0)
+    return [one for one, what in told if len(what) == least]
+
+
+def _is_number(difference: str) -> bool:
+    return difference.startswith("number:")
 
 
 def contradicted(vm: Vademecum, fact: Fact) -> str:

@@ -21,7 +21,7 @@ from vademecum.ids import new_id
 from vademecum.model import Origin
 from vademecum.obsidian import closing, link, link_prefix, one_form
 from vademecum.page import Page, eol_of
-from vademecum.vault.against import may_share
+from vademecum.vault.against import may_share, shared
 from vademecum.vault.decision_text import FILE, Decision, parse, render
 from vademecum.vault.page import By, Desk
 
@@ -152,13 +152,20 @@ class Decisions:
             _books[path] = mark, book
         return book
 
-    def against(self, statement: str, book: Book | None = None) -> tuple[Decision, ...]:
-        """The standing decisions that `statement` may contradict: to be looked at, some are compatible after all."""
+    def against(self, statement: str, book: Book | None = None, *, most: int | None = None) -> tuple[Decision, ...]:
+        """The standing decisions that `statement` may contradict: to be looked at, some are compatible after all.
+
+        Only the `most` that share the most words with it are compared (about 0.5 ms each); None: all that share some.
+        """
         check = self._contradicts
         if check is None or not statement.strip():
             return ()
         standing = (book or self.book()).standing()
-        return tuple(one for one in standing if may_share(statement, one.what) and check(statement, one.what))
+        near = [one for one in standing if may_share(statement, one.what)]
+        if most is not None and len(near) > most:
+            best = sorted(near, key=lambda one: (-shared(statement, one.what), -(one.time or 0)))[:most]
+            near = [one for one in near if one in best]
+        return tuple(one for one in near if check(statement, one.what))
 
     def about(self, question: str, among: Sequence[Decision], words: Callable[[str], list[str]]) -> list[Decision]:
         """Those of `among` that a question is about, best first; `words` gives the words of a text as an index does."""
