@@ -8,10 +8,11 @@ the wiki itself wrote is no input to it; only the compiler writes, under its loc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from vademecum.agent.compile_pages import Passages
 from vademecum.bank.scopes import SHARED
 from vademecum.bank.types import SCOPES, Fact, Scope
 from vademecum.clock import iso, parse_iso
@@ -21,10 +22,11 @@ from vademecum.gate.trust import Rules
 from vademecum.model import Origin
 from vademecum.obsidian import link_prefix
 from vademecum.vault.paths import VaultPaths
-from vademecum.wiki.claims import Claim, Conflict, Inputs, ProjectState, one_line
+from vademecum.wiki.claims import Claim, Conflict, Inputs, ProjectState, one_line, same_name
 from vademecum.wiki.compile import Compiled, Compiler, Progress
 from vademecum.wiki.page_text import Sentence
 from vademecum.wiki.shelf import Shelf
+from vademecum.wiki.subjects import names_of
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from vademecum.wiki.tier import WikiTier
 
 KIND = "compile"
+_COMPARED = 50  # newest facts about a name that a decision is held against
 _READ = 4_000  # characters of a note in which names are looked for
 
 
@@ -126,11 +129,15 @@ class _Collector:
         scopes, alone, why = shared_scopes(vm)
         facts, kept_out = self._facts(scopes)
         claims = [*facts, *self._decisions(), *(self._notes() if alone else ())]
-        conflicts = [*self._conflicts(), *self._excluding]
+        conflicts = [*self._conflicts(), *self._excluding, *_against_decisions(claims)]
         notes = [why] if kept_out or not alone else []
+        inputs = Inputs(tuple(claims), tuple(self._projects()), tuple(conflicts), link_prefix(root))
+        passages = Passages(vm, self._plain, self._outside)
+        inputs = replace(inputs, claims=(*claims, *passages.claims(names_of(inputs))))
+        if passages.waiting:
+            notes.append("Another process is indexing pages: some of them may not have been looked at.")
         if self._hidden:
             notes.append(f"{self._hidden} statements hold hidden characters and are on no page.")
-        inputs = Inputs(tuple(claims), tuple(self._projects()), tuple(conflicts), link_prefix(root))
         return Collected(inputs, tuple(notes))
 
     # --- facts
@@ -279,6 +286,24 @@ class _Collector:
 
     def _named(self, parts: Sequence[Origin]) -> str:
         return one_line(", ".join(dict.fromkeys(_name(part) for part in parts)))
+
+
+def _against_decisions(claims: Sequence[Claim]) -> Iterator[Conflict]:
+    """Facts that a standing decision about the same names may exclude."""
+    from vademecum.bank.compare.relation import may_contradict
+
+    decisions = [one for one in claims if one.link and one.kind == "decision" and one.holds]
+    facts = [one for one in claims if one.source.startswith("fact:")]
+    of: dict[str, list[Claim]] = {}
+    for one in facts:
+        for name in {same_name(name) for name in one.names}:
+            of.setdefault(name, []).append(one)
+    for decision in decisions:
+        names = {same_name(name) for name in (*decision.names, decision.project) if name}
+        near = {one.source: one for name in sorted(names) for one in of.get(name, ())[-_COMPARED:]}
+        for one in near.values():
+            if may_contradict(decision.text, one.text):
+                yield Conflict(decision.source, one.source)
 
 
 def _name(part: Origin) -> str:

@@ -28,7 +28,8 @@ class Claim:
     """One statement. Times in UTC ms; `until` is when it ceased to hold, None while it does.
 
     `source` is `fact:ID`, `decision:ID`, `note:SLUG` or `page:PATH#LINES`; `link` is what a wikilink to it leads to,
-    empty for what does not lie in the vault; `cited` says in words where it is from. `names` are those in it.
+    empty for what does not lie in the vault; `cited` says in words where it is from. `names` are those in it, `topics`
+    the tags.
     `outside` is who says so when that came from outside. `instead` is the source of what took its place, `replaces`
     names what it took the place of.
     """
@@ -42,6 +43,7 @@ class Claim:
     link: str = ""
     label: str = ""
     names: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
     project: str = ""
     why: str = ""
     since: int | None = None

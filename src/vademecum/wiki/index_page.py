@@ -53,8 +53,8 @@ def _told(one: Subject) -> str:
     told = [f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count]
     if one.project is not None and one.project.status:
         told.insert(0, one.project.status)
-    if one.claims:
-        told.append(f"newest {iso(max(claim.at for claim in one.claims))[:10]}")
+    newest = max((claim.at for claim in one.claims), default=0)
+    told += [f"newest {iso(newest)[:10]}"] if newest else []
     return ", ".join(told) or "nothing yet"
 
 

@@ -29,7 +29,7 @@ _KINDS = {
 _RELATED = 8
 _CLIP = 100
 _FOOTNOTE = re.compile(r"\[\^([\w-]+)\](?!:)")
-_DEFINITION = re.compile(r"\[\^([\w-]+)\]: (fact|note) `([^`]+)`")
+_DEFINITION = re.compile(r"\[\^([\w-]+)\]: (fact|note|page) `([^`]+)`")
 _LINK = re.compile(r"\[\[([^\[\]|\n]+)")
 _HEADING = re.compile(r"#{2,4} ")
 
@@ -104,7 +104,8 @@ class _Writer:
         if not self.claims:
             return "*Nothing more is known yet.*"
         newest = max(one.at for one in self.claims.values())
-        return f"*{told or 'Nothing that still holds'}; the newest is of {_day(newest)}.*"
+        when = f"; the newest is of {_day(newest)}" if newest else ""
+        return f"*{told or 'Nothing that still holds'}{when}.*"
 
     def _state(self) -> list[str]:
         project = self.subject.project
@@ -134,7 +135,7 @@ class _Writer:
         return f"- **{self._said(one)}**{self._ref(one)}{why}"
 
     def _passage(self, one: Claim) -> str:
-        return f"- {self._link(one.link, one.label)}: {self._said(one)}"
+        return f"- {self._said(one)}{self._ref(one)}"
 
     def _timeline(self) -> list[str]:
         events: list[tuple[int, str, str]] = []
@@ -148,7 +149,8 @@ class _Writer:
             before = next((old for old in self.claims.values() if old.instead == one.source), None)
             said += f", in place of: {self._short(before)}{self._ref(before)}" if before else ""
             later = one.since is not None and _day(one.since) != _day(one.at)
-            if self.subject.kind == "topic" and what == "learnt" and not later:
+            plain = what in ("learnt", "decided") and one.holds and before is None and not later
+            if plain and self.subject.kind == "topic":
                 continue  # the lines above say so
             quiet = quiet and what == "learnt" and not later
             if one.since is not None and later:

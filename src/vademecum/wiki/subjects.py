@@ -81,7 +81,18 @@ def subjects(inputs: Inputs) -> list[Subject]:
         mine = [one for one in ordered if one.kind == kind and (kind not in _LEFT_OVER or one.source not in taken)]
         if mine:
             found.add("topic", title, mine)
+    for tag in sorted({topic for one in ordered for topic in one.topics}):
+        found.add("topic", tag, [one for one in ordered if tag in one.topics])
     return found.pages
+
+
+def names_of(inputs: Inputs) -> list[str]:
+    """The names that pages may be about, as they are written: what is looked for on people's pages."""
+    ordered = sorted(inputs.claims, key=lambda one: (one.at, one.source))
+    projects = {one.name for one in inputs.projects} | {one.project for one in ordered if one.project}
+    people = {same_name(one.owner) for one in inputs.projects if one.owner}
+    found = _names(ordered, {same_name(name) for name in projects}, people, enough=1)
+    return sorted({*projects, *(name for name, _ in found)})
 
 
 class _Pages:
@@ -108,7 +119,7 @@ def _of_project(claims: Iterable[Claim], project: ProjectState) -> list[Claim]:
         for one in claims
         if same_name(one.project) in names
         or any(same_name(name) in names for name in one.names)
-        or said.search(one.text)
+        or (not one.topics and said.search(one.text))
     ]
 
 
@@ -121,7 +132,9 @@ def _projects_without_page(claims: Iterable[Claim], projects: Iterable[ProjectSt
     return [found[key] for key in sorted(found)]
 
 
-def _names(claims: Sequence[Claim], projects: set[str], people: set[str]) -> list[tuple[str, list[Claim]]]:
+def _names(
+    claims: Sequence[Claim], projects: set[str], people: set[str], *, enough: int = ENOUGH
+) -> list[tuple[str, list[Claim]]]:
     """Names that have enough said about them, each as it is mostly written, in the order of the alphabet."""
     spelt: dict[str, Counter[str]] = {}
     mine: dict[str, dict[str, Claim]] = {}
@@ -137,15 +150,15 @@ def _names(claims: Sequence[Claim], projects: set[str], people: set[str]) -> lis
         if name and key not in projects and (key in people or _is_name(name, list(mine[key].values()), words)):
             names[key] = name
     for claim in claims:  # also where a name stands in the middle of another
-        for key in _said_in(claim.text, names):
+        for key in () if claim.topics else _said_in(claim.text, names):
             mine[key][claim.source] = claim
-    enough = {
+    kept = {
         key: sorted(found.values(), key=lambda one: (one.at, one.source))
         for key, found in mine.items()
-        if key in names and len(found) >= ENOUGH and any(one.holds for one in found.values())
+        if key in names and len(found) >= enough and any(one.holds for one in found.values())
     }
-    most = sorted(enough, key=lambda key: (-len(enough[key]), key))[:MOST_NAMES]
-    return [(names[key], enough[key]) for key in sorted(most)]
+    most = sorted(kept, key=lambda key: (-len(kept[key]), key))[:MOST_NAMES]
+    return [(names[key], kept[key]) for key in sorted(most)]
 
 
 def _said_in(text: str, names: Mapping[str, str]) -> list[str]:
