@@ -18,9 +18,6 @@ from vademecum.files import locked, write_atomic
 from vademecum.gate.candidate import Act, Candidate, Effect, Staged
 from vademecum.gate.selector import Copy
 from vademecum.late import dataclass
-from vademecum.library import writing
-from vademecum.library.library import split
-from vademecum.library.obsidian import Obsidian
 from vademecum.model import Actor, Origin
 from vademecum.page import NO_FILE
 
@@ -99,6 +96,10 @@ class Notes:
 
     def _place(self, ref: str, *, new: bool) -> tuple[Path, str, str]:
         """The vault, the path in it, and the ref of a note that is to be written."""
+        from vademecum.library import writing  # these load the library: only when a note is written
+        from vademecum.library.library import split
+        from vademecum.library.obsidian import Obsidian
+
         source_name, id_ = split(ref)
         source = self._source(source_name)
         if not isinstance(source, Obsidian) or not source.writable:
@@ -136,6 +137,8 @@ class Notes:
 
     @staticmethod
     def _put(path: Path, text: str, end: str) -> None:
+        from vademecum.library import writing
+
         if end:
             writing.append(path, text)
         else:
@@ -237,6 +240,8 @@ class Notes:
 
 
 def _effect(before: bytes | None, text: str, name: str) -> Effect:
+    from vademecum.library import writing
+
     after = f"{text}\n".encode() if before is None else before + writing.addition(before, text)
     return Effect("", text, name, NO_FILE if before is None else _state(before), _state(after))
 
