@@ -96,11 +96,15 @@ def write_prose(
         try:
             found[draft.said] = _asked(vm, ask, draft)
         except RefusedError as error:  # today's allowance is used up
-            return found, f"{len(wanted) - n} pages have no paragraph by a model: {error.message}"
+            return found, f"{_left(len(wanted) - n)} no paragraph by a model: {error.message}"
         except ModelError as error:
-            return found, f"The model did not answer, so {len(wanted) - n} pages have no paragraph: {error.message}"
+            return found, f"The model did not answer: {_left(len(wanted) - n)} no paragraph by one. {error.message}"
         progress(n + 1, len(wanted))
     return found, ""
+
+
+def _left(count: int) -> str:
+    return "1 page has" if count == 1 else f"{count} pages have"
 
 
 def _holding(draft: Draft) -> list[Claim]:
