@@ -8,6 +8,7 @@ slowly the bytes come.
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import socket
 import ssl
@@ -15,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import httpcore2
 import httpx2
@@ -81,6 +83,8 @@ class Backend(httpcore2.NetworkBackend):
 
     def __init__(self, resolver: Resolver, own: tuple[str, int] | None) -> None:
         self._resolver, self._own = resolver, own
+        self.gateway: tuple[str, int] | None = None
+        """Host and port of the proxy through which public hosts are reached, which the environment names."""
         self._inner = httpcore2.SyncBackend()
         self._until = threading.local()
 
@@ -116,6 +120,8 @@ class Backend(httpcore2.NetworkBackend):
 
     def allowed(self, host: str, port: int) -> list[str]:
         """The addresses of `host`, all of which may be connected to. Raises RefusedError, ConnectError."""
+        if (host, port) == self.gateway:
+            return [host]
         own = (host, port) == self._own
         if port not in PORTS and not own:
             raise RefusedError(
@@ -134,6 +140,13 @@ class Backend(httpcore2.NetworkBackend):
                     "If that is a server of your own, set it as base_url of the source in config.yaml.",
                 )
         return found
+
+    def check_through(self, host: str, port: int) -> None:
+        """Raises RefusedError for a host that the proxy may not be asked for. A name that only the proxy can look up
+        passes: what it leads to is for the proxy to say.
+        """
+        with contextlib.suppress(httpcore2.ConnectError):
+            self.allowed(host, port)
 
 
 class _Stream(httpcore2.NetworkStream):
@@ -162,18 +175,33 @@ class _Stream(httpcore2.NetworkStream):
 
 
 class Transport(httpx2.BaseTransport):
-    """httpx2 over connections that the guard opened. Errors are those of httpcore2."""
+    """httpx2 over connections that the guard opened, or a proxy that it checked for. Errors are those of httpcore2."""
 
-    def __init__(self, backend: Backend, *, tls: bool = True) -> None:
-        context = httpx2.create_ssl_context() if tls else None
-        self._pool = httpcore2.ConnectionPool(
-            ssl_context=context, network_backend=backend, max_connections=4, keepalive_expiry=10.0
-        )
+    def __init__(self, backend: Backend, *, proxied: bool) -> None:
+        """`proxied`: the proxy that `https_proxy` and `no_proxy` name is used for the hosts that they mean."""
+        self._backend = backend
+        options: dict[str, Any] = {"ssl_context": httpx2.create_ssl_context(), "network_backend": backend}
+        options |= {"max_connections": 4, "keepalive_expiry": 10.0}
+        self._direct = httpcore2.ConnectionPool(**options)
+        self._proxy: httpcore2.HTTPProxy | None = None
+        address = getproxies().get("https", "") if proxied else ""
+        if address.startswith(("http://", "https://")):
+            url = httpx2.URL(address)
+            backend.gateway = (url.host, url.port or (443 if url.scheme == "https" else 80))
+            auth = (url.username, url.password) if url.username else None
+            bare = f"{url.scheme}://{url.netloc.decode('ascii')}"
+            self._proxy = httpcore2.HTTPProxy(bare, proxy_auth=auth, **options)
+
+    def _pool(self, url: httpx2.URL) -> httpcore2.ConnectionPool:
+        if self._proxy is None or proxy_bypass(url.host):
+            return self._direct
+        self._backend.check_through(url.host, url.port or (443 if url.scheme == "https" else 80))
+        return self._proxy
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """One request on a connection of the pool."""
         url = request.url
-        answer = self._pool.handle_request(
+        answer = self._pool(url).handle_request(
             httpcore2.Request(
                 method=request.method,
                 url=httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
@@ -186,7 +214,9 @@ class Transport(httpx2.BaseTransport):
 
     def close(self) -> None:
         """Close all connections."""
-        self._pool.close()
+        self._direct.close()
+        if self._proxy is not None:
+            self._proxy.close()
 
 
 class _Body(httpx2.SyncByteStream):

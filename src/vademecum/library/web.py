@@ -105,7 +105,7 @@ class Web:
 
         from vademecum.library.guard import Transport
 
-        transport = Transport(self._backend)
+        transport = Transport(self._backend, proxied=not self._own)
         weakref.finalize(self, transport.close)  # one that nobody closed leaves no connection behind
         return httpx2.Client(transport=transport, trust_env=False, headers={"User-Agent": _agent()})
 
