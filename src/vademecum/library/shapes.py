@@ -6,7 +6,9 @@ other. Invariant: nothing here raises for a value of the wrong type, except a cu
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +18,8 @@ from vademecum.errors import UsageError
 Json = dict[str, Any]
 SNIPPET = 300
 """Most characters of a snippet."""
+
+_CURSOR = 4_000_000  # bytes that a cursor may unpack to
 
 
 def obj(value: object, *path: str) -> Json:
@@ -49,7 +53,8 @@ def count(value: object, *path: str) -> int:
 def numbers(value: object, *path: str) -> list[int]:
     """The numbers of the list at `path`."""
     found = _at(value, path)
-    return [one for one in cast("list[object]", found) if isinstance(one, int)] if isinstance(found, list) else []
+    held = cast("list[object]", found) if isinstance(found, list) else []
+    return [one for one in held if isinstance(one, int) and not isinstance(one, bool)]
 
 
 def ms(value: object, *path: str) -> int | None:
@@ -76,8 +81,11 @@ def listed(value: object) -> tuple[str, ...]:
 
 
 def packed(state: Mapping[str, Any]) -> str:
-    """A cursor that says `state`."""
-    return json.dumps(state, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """A cursor that says `state`: letters, digits, `-` and `_` only, so that it may stand in a shell as it is."""
+    said = json.dumps(state, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode("utf-8", "surrogatepass")
+    small = zlib.compress(said, 9)
+    kind, held = ("z", small) if len(small) < len(said) else ("j", said)
+    return kind + base64.urlsafe_b64encode(held).decode().rstrip("=")
 
 
 def unpacked(cursor: str) -> Json:
@@ -85,8 +93,10 @@ def unpacked(cursor: str) -> Json:
     if not cursor:
         return {}
     try:
-        found: object = json.loads(cursor)
-    except (ValueError, RecursionError):
+        held = base64.b64decode(cursor[1:] + "=" * (-(len(cursor) - 1) % 4), altchars=b"-_", validate=True)
+        said = zlib.decompressobj().decompress(held, _CURSOR) if cursor[0] == "z" else held
+        found: object = json.loads(said)
+    except (ValueError, RecursionError, zlib.error):
         found = None
     if not isinstance(found, dict):
         raise UsageError("That is no cursor of this source.", "Use the cursor that the last answer gave, or none.")
