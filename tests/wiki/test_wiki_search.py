@@ -17,12 +17,13 @@ from vademecum.wiki.answer import WikiAnswer
 
 PAGES = {
     "Services/Nexus.md": (
-        "---\naliases: [The Relay]\ntags: [infra/network]\ntype: service\nauthor: Zoë\nupdated: 2026-01-02\n---\n"
+        "---\naliases: [The Relay]\ntags: [infra/network]\ntype: service\nauthor: Zoë\n"
+        "updated: 2026-01-02\n---\n"
         "# Nexus\n\nThe gateway listens on port 7040.\n\n## Deploys\n\n"
         "It is written in C++ and node.js; see #123 and deploy_all.sh.\n"
     ),
     "Services/Borealis.md": "# Borealis\n\nStores pictures. It talks to [[Nexus|the message bus]] for everything.\n",
-    "Journal/travel.md": "# Travel\n\n## Lisbon\n\nWe stayed at the Hôtel Crémieux near Zürich once. 東京の猫が好き。\n",
+    "Journal/travel.md": "# Travel\n\n## Lisbon\n\nThe Hôtel Crémieux was near Zürich. 東京の猫が好き。\n",
     "Journal/backup.md": "# Restoring a backup\n\nRun the restore script, then check the checksums of each archive.\n",
     "c.md": "# Notes on C\n\nPlain C has no classes; pointers to functions are used for that.\n",
 }

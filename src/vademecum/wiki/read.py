@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING
 
 from vademecum.errors import NotFoundError, UsageError
 from vademecum.late import dataclass
-from vademecum.model import tokens
 from vademecum.store import wiki as rows
 from vademecum.wiki.names import heading_key
-from vademecum.wiki.text import shown
+from vademecum.wiki.parse import outline
+from vademecum.wiki.text import Text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vademecum.wiki.index import Index
-    from vademecum.wiki.types import PageHead, Section
+    from vademecum.wiki.scan import Heading
+    from vademecum.wiki.types import PageHead
 
 BUDGET = 2_000
 """Tokens of a page that are given at once, unless the caller says otherwise."""
 HEADINGS = 40
 """Headings of a page that an answer lists."""
-_LINES = re.compile(r"[Ll]?(\d{1,9})(?:\s*(?:-|–|:|\.\.)\s*[Ll]?(\d{1,9}))?")
+_LINES = re.compile(r"[Ll]?(\d{1,9})(?:\s*(-|–|\.\.)\s*(?:[Ll]?(\d{1,9}))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +40,16 @@ class Part:
     last: int
     of: int
     cut: bool
+    asked: int
+    """The last line that was asked for."""
     headings: tuple[tuple[int, str], ...]
 
 
 def read_part(index: Index, ref: str, *, lines: str | None = None, heading: str | None = None, budget: int) -> Part:
     """The part of the page `ref` that was asked for. `ref` may end with `#L10-L24`, `#heading` or `#^block`.
 
-    `lines` is `10-24`, `L10-L24`, or `10` for what begins there. Raises NotFoundError, AmbiguousError,
-    UnreadableError, and UsageError for lines that are none.
+    `lines` is `L10-L24`, `10-24`, `L10` for one line, or `L10-` for what begins there. Raises NotFoundError,
+    AmbiguousError, UnreadableError, and UsageError for lines that are none.
     """
     name, _, place = ref.partition("#")
     page = find_page(index, name if place else ref)
@@ -59,15 +62,17 @@ def read_part(index: Index, ref: str, *, lines: str | None = None, heading: str 
     every = said.split("\r") if "\n" not in said and "\r" in said else said.split("\n")
     if len(every) > 1 and not every[-1]:
         every.pop()
-    sections = index.sections_of(page.id)
+    headings = outline(Text("\n".join(every), "utf-8"))
     if lines is not None:
         first, last = _asked(lines, len(every), page)
+    elif heading is not None and heading.strip().startswith("^"):
+        first, last = _at_block(index, page, heading.strip()[1:].lower())
     elif heading is not None:
-        first, last = _under(index, page, sections, heading, len(every))
+        first, last = _under(headings, heading, len(every), page)
     else:
         first, last = 1, len(every)
     text, end, cut = _within(every, first, last, budget)
-    return Part(page, text, first, end, len(every), cut, _headings(sections))
+    return Part(page, text, first, end, len(every), cut, last, _listed(headings))
 
 
 def find_page(index: Index, ref: str) -> PageHead:
@@ -87,50 +92,37 @@ def find_page(index: Index, ref: str) -> PageHead:
 def _asked(lines: str, of: int, page: PageHead) -> tuple[int, int]:
     found = _LINES.fullmatch(lines.strip().removeprefix("#"))
     if found is None:
-        raise UsageError(f"{lines!r} names no lines; nothing was read.", "Write them as L10-L24, or L10.")
+        raise UsageError(f"{lines!r} names no lines; nothing was read.", "Write them as L10-L24, L10 or L10-.")
     first = int(found[1])
-    last = int(found[2]) if found[2] else of
+    if first > of:
+        raise NotFoundError(f"{page.path} has {of:,} lines, and none {first:,}.", "Ask for lines that it has.")
+    last = int(found[3]) if found[3] else of if found[2] else first
     if not 1 <= first <= last:
         raise UsageError(
             f"{lines!r} names no lines; nothing was read.", "Lines count from 1, the first before the last."
         )
-    if first > of:
-        raise NotFoundError(f"{page.path} has {of} lines.", "Ask for lines that it has.")
     return first, min(last, of)
 
 
-def _under(index: Index, page: PageHead, sections: Sequence[Section], heading: str, of: int) -> tuple[int, int]:
-    """The lines under a heading, those below it included; or the passage in which a block stands."""
-    if heading.strip().startswith("^"):
-        return _at_block(index, page, sections, heading.strip()[1:].lower())
+def _under(headings: Sequence[Heading], heading: str, of: int, page: PageHead) -> tuple[int, int]:
+    """The lines from a heading to the next one that is not below it. `A#B` is the heading B below A."""
     keys = [heading_key(part) for part in re.split(r"\s*[#>]\s*", heading) if part.strip()]
-    for section in sections:
-        above = [heading_key(one) for one in section.headings]
-        if (keys and above[-len(keys) :] == keys) or (len(keys) == 1 and keys[0] in above):
-            depth = len(above) if above[-len(keys) :] == keys else above.index(keys[0]) + 1
-            inside = [one for one in sections if one.headings[:depth] == section.headings[:depth]]
-            return section.first, min(of, _end(sections, inside, section))
-    there = ", ".join(text for _, text in _headings(sections)[:10])
+    above: list[Heading] = []
+    for place, one in enumerate(headings):
+        above = [*(other for other in above if other.level < one.level), one]
+        path = [heading_key(other.text) for other in above]
+        if keys and path[-1] == keys[-1] and all(key in path for key in keys):
+            after = (other.line for other in headings[place + 1 :] if other.level <= one.level)
+            return one.line + 1, next(after, of)
+    there = ", ".join(one.text for one in headings[:10])
     hint = f"Its headings are: {there}." if there else "It has no headings; read it by lines."
     raise NotFoundError(f"{page.path} has no heading {heading!r}.", hint)
 
 
-def _end(sections: Sequence[Section], inside: Sequence[Section], start: Section) -> int:
-    """The last line of the sections `inside` that follow `start` without another in between."""
-    wanted, last = {one.id for one in inside}, start.last
-    begun = False
-    for one in sections:
-        begun = begun or one.id == start.id
-        if begun:
-            if one.id not in wanted:
-                break
-            last = max(last, one.last)
-    return last
-
-
-def _at_block(index: Index, page: PageHead, sections: Sequence[Section], block: str) -> tuple[int, int]:
+def _at_block(index: Index, page: PageHead, block: str) -> tuple[int, int]:
+    """The passage in which a block stands."""
     line = rows.block_line(index.db, page.id, block)
-    for section in sections:
+    for section in index.sections_of(page.id):
         if section.block.lower() == block or (line is not None and section.first <= line <= section.last):
             return section.first, section.last
     raise NotFoundError(f"{page.path} has no block ^{block}.", "Search for what it said.")
@@ -152,16 +144,5 @@ def _within(every: Sequence[str], first: int, last: int, budget: int) -> tuple[s
     return "\n".join(taken), last, False
 
 
-def _headings(sections: Sequence[Section]) -> tuple[tuple[int, str], ...]:
-    found: list[tuple[int, str]] = []
-    before: tuple[str, ...] = ()
-    for section in sections:
-        if section.headings and section.headings != before and section.time_ms is None:
-            found.append((section.first, " > ".join(section.headings)))
-        before = section.headings
-    return tuple(found[:HEADINGS])
-
-
-def spent(part: Part) -> int:
-    """Tokens of what was read."""
-    return tokens(part.text)
+def _listed(headings: Sequence[Heading]) -> tuple[tuple[int, str], ...]:
+    return tuple((one.line + 1, f"{'#' * one.level} {one.text}") for one in headings[:HEADINGS])

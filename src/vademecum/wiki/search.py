@@ -38,6 +38,9 @@ _REST = 0.6
 _PLAIN, _STEEP = 0.25, 1.5
 """The cosine of a question and a passage that say nothing for or against, and what one above counts. A question and
 its answer have 0.3 to 0.7, unrelated ones 0.0 to 0.25."""
+_ALONE, _ALONE_MORE = 0.30, 0.025
+"""The cosine that is enough without any word, and what more with each tenfold of passages: of many one is near by
+chance."""
 _BY_WORDS, _TOGETHER, _BY_MEANING, _TITLED = 40, 15, 40, 10
 """Passages that each way of finding brings."""
 _FREQUENT, _FEW = 0.03, 500
@@ -51,6 +54,7 @@ _PAGE, _PAGE_BEST = 0.5, 3
 _EXACT = 0.3
 """What the whole question as typed counts besides."""
 _LEAST_WORDS = 0.1
+_LEAST_LEVEL = 0.3  # what the best of an answer has at least, of 1
 _COMPILED, _MATTER = 0.95, 0.7
 """What counts less: a compiled passage, since what it was made from says it first; front matter, which is no text."""
 _LINKED, _LINKS = 0.15, 7
@@ -73,6 +77,8 @@ class Candidate:
     exact: bool = False
     called: bool = False
     cosine: float | None = None
+    near: float = 1.0
+    """The cosine that is enough alone."""
     links: int = 0
     order: float = 0.0
     score: float = 0.0
@@ -91,6 +97,8 @@ class Candidate:
     @property
     def fits(self) -> bool:
         """Whether it is an answer."""
+        if self.cosine is not None and self.cosine >= self.near:
+            return True
         return self.fit >= (FLOOR_OF_WORDS if self.cosine is None else FLOOR)
 
 
@@ -189,11 +197,12 @@ class Finder:
             cosines |= {n: float(vector @ self._asked) for n, vector in self._near.vectors_of(others).items()}
         found: list[Candidate] = []
         asked = _bare(self.plan.query.text)
+        near = _ALONE + _ALONE_MORE * math.log10(self._text.size)
         for section, text in passages:
             page = heads.get(section.page)
             if page is None:
                 continue
-            one = Candidate(section, page, text, cosine=cosines.get(section.id))
+            one = Candidate(section, page, text, cosine=cosines.get(section.id), near=near)
             one.called = section.page in called or asked in map(_bare, (page.title, page.name, *page.aliases))
             found.append(one)
         return found
@@ -276,7 +285,7 @@ class Finder:
             if one.text.startswith("---\n"):
                 one.order *= _MATTER
         best = max(one.order for one in found) or 1.0
-        level = min(1.0, max((one.fit for one in found if not one.called), default=1.0))
+        level = min(1.0, max((max(one.fit, _LEAST_LEVEL) for one in found if not one.called), default=1.0))
         for one in found:
             one.score = one.order / best * level
 
@@ -284,7 +293,7 @@ class Finder:
         first = [one for one in found if one.called]
         if not first and not any(one.fits for one in found):
             return []
-        kept = [one for one in found if one.called or one.fit >= _REST * FLOOR]
+        kept = [one for one in found if one.called or one.fits or one.fit >= _REST * FLOOR]
         kept.sort(key=lambda one: (not one.called, -one.score, one.page.id, one.section.first))
         least = _WEAK * max((one.score for one in kept), default=0.0)
         chosen: list[Candidate] = []

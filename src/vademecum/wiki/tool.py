@@ -49,8 +49,8 @@ WIKI_SEARCH_TOOL = ToolSpec(
 WIKI_READ_TOOL = ToolSpec(
     name="wiki_read",
     description=(
-        "Read a page by path, title or alias, or a part of it: `lines` (`L10-L24`, as a hit gives them), or what "
-        "stands under a `heading`. Long pages come in parts; `next` says how to go on."
+        "Read a page by path, title or alias, or a part of it: `lines` (`L10-L24`, as a hit gives them; `L10-`: from "
+        "there on), or what stands under a `heading`. Long pages come in parts; `next` says how to go on."
     ),
     parameters={
         "type": "object",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vademecum.store.wiki_search import Within
     from vademecum.wiki.graph import Graph
     from vademecum.wiki.index import Index
+    from vademecum.wiki.read import Part
     from vademecum.wiki.search import Candidate, Finder
     from vademecum.wiki.types import Changes, PageHead, Section
 
@@ -138,7 +139,6 @@ class Wiki:
                 f"{head.path} is in quarantine, or part of it is.", "`vademecum release` gives it back."
             )
         [who] = self._who([(head, inside[0] if len(inside) == 1 else None)])
-        more = part.last < part.of and (lines is None or part.cut or _asked_to(lines, part.of) > part.last)
         return WikiPage(
             self.shown(head),
             self._fit(head.title),
@@ -147,7 +147,7 @@ class Wiki:
             part.first,
             part.last,
             part.of,
-            f"L{part.last + 1}" if more else "",
+            _next(part),
             tuple((line, self._fit(text)) for line, text in part.headings),
             tuple(map(self._fit, head.tags)),
             head.type,
@@ -284,10 +284,11 @@ def _lines(first: int, last: int) -> str:
     return f"L{first}" if first == last else f"L{first}-L{last}"
 
 
-def _asked_to(lines: str, of: int) -> int:
-    """The last line that was asked for."""
-    end = lines.replace("–", "-").rpartition("-")[2].strip().lstrip("Ll")
-    return min(of, int(end)) if "-" in lines and end.isdigit() else of
+def _next(part: Part) -> str:
+    """What to ask for to go on; empty: that was all."""
+    if part.last >= part.asked:
+        return ""
+    return f"L{part.last + 1}-{f'L{part.asked}' if part.asked < part.of else ''}"
 
 
 def _within_budget(hits: Sequence[WikiHit], budget: int) -> tuple[list[WikiHit], int]:
