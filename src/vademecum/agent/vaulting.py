@@ -117,7 +117,7 @@ def _is_number(difference: str) -> bool:
 def contradicted(vm: Vademecum, fact: Fact) -> str:
     """What the author of a new fact has to know of the decisions that it may contradict; the log is told. Empty mostly;
     another user's facts are not told of."""
-    if not vm.actor.is_owner:
+    if not vm.actor.is_owner or not VaultPaths.of(vm.home, vm.config.vault).decisions.exists():
         return ""
     try:
         session = next((one.session for one in fact.evidence if one.session), None)  # so that forgetting it finds this
