@@ -375,6 +375,7 @@ def test_with_write_approval_all_a_page_waits_and_a_person_lets_it_in(tmp_path: 
     assert not page(vm, BERG).exists()
     waiting = next(one for one in strict.review.pending() if one.target == BERG)
     strict.review.approve(waiting.id, by=PERSON)
+    assert text(vm, BERG).startswith("# Anna Berg\n")
     assert ANNA in text(vm, BERG)
     assert outcomes(compiled(strict))[BERG] == "unchanged"
 

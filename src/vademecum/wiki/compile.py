@@ -27,7 +27,7 @@ from vademecum.wiki.blocks import Block
 from vademecum.wiki.claims import Inputs, origin_of
 from vademecum.wiki.index_page import index_text, log_line
 from vademecum.wiki.page_text import Sentence, block_text, prose_of
-from vademecum.wiki.shelf import INDEX, TIER, Shelf, whole_page
+from vademecum.wiki.shelf import INDEX, REASON, TIER, Shelf, whole_page
 from vademecum.wiki.subjects import FOLDERS, Subject, subjects
 
 VERSION = 1
@@ -238,6 +238,7 @@ class Compiler:
             made.origin,
             self.shelf.actor,
             before=before,
+            reason=f"{REASON}{made.title}",
             restated=True,
             effect=lambda text: Effect(before, text, made.title, state_of(raw), state_of(final(text))),
         )

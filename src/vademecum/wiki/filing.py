@@ -111,16 +111,23 @@ def file_page(
     head = [("title", title), ("type", kind), ("created", iso(shelf.clock())), ("origin", str(origin))]
     front = "".join(f"{key}: {value if key == 'created' else scalar(value)}\n" for key, value in head)
     page = f"---\n{front}---\n\n# {title}\n\n{text}\n"
-    return _admit(shelf, path, page, origin, session, act)
+    return _admit(shelf, path, page, origin, session=session, act=act)
 
 
 def propose_lines(shelf: Shelf, path: str, lines: Sequence[str], origin: Origin, reason: str) -> Filed:
     """Propose lines for the end of a page, outside of its managed block."""
-    return _admit(shelf, f"{path}{FROM}", "\n".join(lines), origin, None, None, reason)
+    return _admit(shelf, f"{path}{FROM}", "\n".join(lines), origin, reason=reason)
 
 
 def _admit(
-    shelf: Shelf, target: str, text: str, origin: Origin, session: str | None, act: Act | None, reason: str = ""
+    shelf: Shelf,
+    target: str,
+    text: str,
+    origin: Origin,
+    *,
+    session: str | None = None,
+    act: Act | None = None,
+    reason: str = "",
 ) -> Filed:
     path = shelf.name(target.removesuffix(FROM))
     candidate = Candidate(

@@ -22,6 +22,8 @@ from vademecum.wiki import blocks
 from vademecum.wiki.page_text import WIKI
 
 TIER = "wiki"
+REASON = "compiled: "
+"""Before the title of a page, in the reason of a proposal that makes it."""
 INDEX = "index"
 LOG = "log"
 RAW = "raw"

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from vademecum.disk import visible
 from vademecum.errors import ConflictError, RefusedError, StorageError
-from vademecum.gate.candidate import Act, Candidate, Effect
+from vademecum.gate.candidate import Act, Action, Candidate, Effect
 from vademecum.gate.selector import Copy
 from vademecum.model import Origin
 from vademecum.page import NO_FILE, state_of
 from vademecum.store.erasure import MARK
 from vademecum.wiki import blocks, filing
 from vademecum.wiki.page_text import WIKI, citing, without
-from vademecum.wiki.shelf import INDEX, LOG, RAW, TIER, Shelf, whole_page
+from vademecum.wiki.shelf import INDEX, LOG, RAW, REASON, TIER, Shelf, whole_page
 from vademecum.wiki.subjects import FOLDERS
 
 if TYPE_CHECKING:
@@ -73,16 +73,15 @@ class WikiTier:
     def _compiled(self, proposal: Proposal, raw: str | None, block: blocks.Block | None, act: Act) -> str:
         shelf, path = self._shelf, proposal.target
         if proposal.action == "remove" and raw is not None and block is not None:
-            self._record(path, "remove", block.inner, "", proposal.origin, act, (state_of(raw), NO_FILE), "")
+            self._record(path, "remove", Effect(block.inner, "", "", state_of(raw), NO_FILE), proposal.origin, act)
             shelf.remove(path, raw)
             return f"{shelf.name(path)} was removed: nothing is known of it any more."
-        title = shelf.title(path, raw) if raw is not None else path.rpartition("/")[2]
+        title = shelf.title(path, raw) if raw is not None else proposal.reason.removeprefix(REASON)
         made = blocks.render(proposal.text, by=shelf.actor.agent, inputs=_APPROVED, origin=proposal.origin)
         after = blocks.replaced(raw, block, made) if raw is not None and block is not None else whole_page(title, made)
         before = block.inner if block is not None else ""
-        states = (state_of(raw), state_of(after))
-        action = "add" if raw is None else "replace"
-        self._record(path, action, before, proposal.text, proposal.origin, act, states, title)
+        effect = Effect(before, proposal.text, title, state_of(raw), state_of(after))
+        self._record(path, "add" if raw is None else "replace", effect, proposal.origin, act)
         shelf.page(path).put(raw, after)
         return f"{shelf.name(path)} was {'made' if raw is None else 'changed'}."
 
@@ -112,7 +111,7 @@ class WikiTier:
         return f"Row {entry.n} was undone. {shelf.name(path)} says what it said before."
 
     def _take_away(self, path: str, entry: AuditEntry, by: Origin, act: Act) -> None:
-        self._record(path, "remove", entry.after or "", "", by, act, (entry.state, NO_FILE), entry.places)
+        self._record(path, "remove", Effect(entry.after or "", "", entry.places, entry.state, NO_FILE), by, act)
         try:
             self._shelf.page(path).path.unlink()
         except OSError as error:
@@ -128,25 +127,13 @@ class WikiTier:
         made = blocks.render(inner, by=shelf.actor.agent, inputs=inputs, origin=origin)
         title = entry.places or path.rpartition("/")[2]
         after = blocks.replaced(raw, block, made) if raw is not None and block is not None else whole_page(title, made)
-        self._record(
-            path, "replace" if raw else "add", entry.after or "", inner, by, act, (entry.state, state_of(after)), title
-        )
+        effect = Effect(entry.after or "", inner, title, entry.state, state_of(after))
+        self._record(path, "replace" if raw else "add", effect, by, act)
         shelf.page(path).put(raw, after)
 
-    def _record(
-        self,
-        path: str,
-        action: str,
-        before: str,
-        after: str,
-        origin: Origin,
-        act: Act,
-        states: tuple[str, str],
-        title: str,
-    ) -> None:
-        effect = Effect(before, after, title, *states)
+    def _record(self, path: str, action: Action, effect: Effect, origin: Origin, act: Act) -> None:
         candidate = Candidate(
-            TIER, action, path, after, origin, self._shelf.actor, before=before, restated=True,  # pyright: ignore[reportArgumentType]
+            TIER, action, path, effect.after, origin, self._shelf.actor, before=effect.before, restated=True,
             effect=lambda _: effect,
         )  # fmt: skip
         self._shelf.gate.intend(candidate, act)
@@ -207,7 +194,7 @@ class WikiTier:
         if state == NO_FILE:
             return
         act = Act("forgotten", str(by))
-        self._record(copy.place, "remove", copy.text, "", Origin.parse(copy.origin), act, (state, NO_FILE), "")
+        self._record(copy.place, "remove", Effect(copy.text, "", "", state, NO_FILE), Origin.parse(copy.origin), act)
         self._shelf.page(copy.place).path.unlink(missing_ok=True)
 
     def _forget_lines(self, copy: Copy, texts: Sequence[str], by: Origin) -> None:
@@ -231,9 +218,8 @@ class WikiTier:
             return
         state = state_of(after) if after else NO_FILE
         act = Act("forgotten", str(by))
-        origin = Origin.parse(copy.origin)
-        action = "replace" if after else "remove"
-        self._record(path, action, copy.text, MARK if after else "", origin, act, (state_of(raw), state), "")
+        effect = Effect(copy.text, MARK if after else "", "", state_of(raw), state)
+        self._record(path, "replace" if after else "remove", effect, Origin.parse(copy.origin), act)
         if after:
             shelf.page(path).put(raw, after)
         else:
