@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from vademecum.agent.library_tools import kept_back, origin_of
-from vademecum.bank.care.promote import Promotable
-from vademecum.bank.types import Evidence
 from vademecum.errors import ModelError, NotFoundError, RefusedError, UsageError, VademecumError
 from vademecum.gate.structure import fenced
-from vademecum.library.distil import INSTRUCTIONS, TOOL, Statement, grounded, sentences
+from vademecum.late import dataclass
 from vademecum.library.library import Library
 from vademecum.model import Origin
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.bank.types import Evidence
     from vademecum.library.contract import Document
+    from vademecum.library.distil import Statement
 
 Goal = Literal["notes", "memory", "facts"]
 GOALS: tuple[Goal, ...] = ("notes", "memory", "facts")
@@ -82,6 +82,8 @@ class AgentLibrary(Library):
         `model` False: the sentences, also where there is a model. Raises what `read` raises, NotFoundError when there
         is no sentence in it, ModelError, and RefusedError when the day's allowance is used up or it is in quarantine.
         """
+        from vademecum.library.distil import sentences
+
         document = self.read(ref, part=part, budget=READ)
         if kept_back(self._vm, document.ref, document.revision):
             raise RefusedError(f"{ref} is in quarantine.", "`vademecum release` takes it out.")
@@ -108,6 +110,8 @@ class AgentLibrary(Library):
         return replace(distilled, kept=tuple(self._kept(distilled, one, to) for one in chosen))
 
     def _kept(self, distilled: Distilled, one: Statement, to: Goal) -> Kept:
+        from vademecum.bank.types import Evidence
+
         document = distilled.document
         source = self._vm.redactor.origin(origin_of(document.ref, document.revision))
         origin = Origin.assistant().joined(source) if distilled.model else source
@@ -126,6 +130,7 @@ class AgentLibrary(Library):
         self, document: Document, one: Statement, origin: Origin, evidence: tuple[Evidence, ...], to: Goal
     ) -> Kept:
         from vademecum.agent.promoting import promote
+        from vademecum.bank.care.promote import Promotable
 
         mark = hashlib.sha256(one.text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         cited = f"{one.text} ({' '.join(filter(None, (document.ref, document.revision)))})"
@@ -138,6 +143,7 @@ class AgentLibrary(Library):
         """What the background model makes of it, as far as it stands in the text; None when there is none to ask."""
         from vademecum.agent.spending import asker
         from vademecum.bank.typed import ask_typed
+        from vademecum.library.distil import INSTRUCTIONS, TOOL, Statement, grounded
         from vademecum.models import ChatMessage, ChatRequest
 
         ask = asker(self._vm, "distil")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from vademecum.clock import iso, parse_iso
 from vademecum.errors import NotFoundError, SourceError, UsageError
+from vademecum.late import pattern
 from vademecum.library.contract import Availability, ChangesFound, Document, Filter, Found, Item, LibrarySource, Setting
 from vademecum.library.web import Web
 
@@ -27,10 +28,10 @@ LARGEST_PDF = 50_000_000
 
 _ATOM, _ARXIV = "{http://www.w3.org/2005/Atom}", "{http://arxiv.org/schemas/atom}"
 _TOTAL = "{http://a9.com/-/spec/opensearch/1.1/}totalResults"
-_ID = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Za-z-]{2,})?/\d{7})(?:v\d+)?")
-_PREFIX = re.compile(r"(?i)^(?:https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|arxiv:)")
-_FIELD = re.compile(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all|submittedDate|lastUpdatedDate):\S")
-_WORDS = re.compile(r'"([^"]+)"|([^\s"()]+)')
+_ID = pattern(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Za-z-]{2,})?/\d{7})(?:v\d+)?")
+_PREFIX = pattern(r"(?i)^(?:https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|arxiv:)")
+_FIELD = pattern(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all|submittedDate|lastUpdatedDate):\S")
+_WORDS = pattern(r'"([^"]+)"|([^\s"()]+)')
 _NEW = 25  # papers that `changes` names when it is asked for the first time
 _PAGE, _MOST_NEW = 100, 500
 

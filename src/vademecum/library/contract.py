@@ -11,11 +11,11 @@ A third party registers a class under the entry point `vademecum.library`; its n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vademecum.clock import Clock
+from vademecum.late import dataclass, field
 
 if TYPE_CHECKING:
     from vademecum.library.cache import Cache

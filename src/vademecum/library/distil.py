@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import log, sqrt
 
+from vademecum.late import dataclass, pattern
 from vademecum.model import ToolSpec
 from vademecum.search.stopwords import stop_words
 
@@ -24,18 +24,18 @@ LONGEST = 400
 _SHORTEST, _WORDS, _LOOKED_AT = 30, 5, 4000
 _QUOTE = 15  # characters of the document that a statement has to stand on, at least
 _SAME = 0.6  # share of words by which two sentences say the same
-_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
-_FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)\s*$", re.M | re.S)
-_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}|^\s*(?:[-*+>]|\d+[.)])\s+", re.M)
-_HYPHENATED = re.compile(r"(\w)-\n(?=[a-z])")
-_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_CLAIMS = re.compile(
+_END = pattern(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])")
+_FENCE = pattern(r"^(?:```|~~~).*?^(?:```|~~~)\s*$", re.M | re.S)
+_MARKUP = pattern(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}|^\s*(?:[-*+>]|\d+[.)])\s+", re.M)
+_HYPHENATED = pattern(r"(\w)-\n(?=[a-z])")
+_WORD = pattern(r"[^\W_]+(?:['’-][^\W_]+)*")
+_WIDE = pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CLAIMS = pattern(
     r"(?i)\b(?:we (?:show|find|propose|present|introduce|prove)|results?|conclu|therefore|in summary|outperform|must|"
     r"should|never|always|because|requires?|wir zeigen|ergebnis|daher|deshalb|résultat|resultado)"
 )
-_TAIL = re.compile(r"(?im)^#{1,3}\s*(?:\d+\.?\s*)?(?:references|bibliography|literatur|acknowledge?ments)\s*$")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_TAIL = pattern(r"(?im)^#{1,3}\s*(?:\d+\.?\s*)?(?:references|bibliography|literatur|acknowledge?ments)\s*$")
+_NUMBER = pattern(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -21,6 +20,7 @@ import msgspec
 
 from vademecum.clock import Clock
 from vademecum.errors import ConfigError, NotFoundError, SourceError, UsageError
+from vademecum.late import dataclass, pattern
 from vademecum.library import registry
 from vademecum.library.cache import Cache
 from vademecum.library.contract import (
@@ -48,8 +48,8 @@ MOST = 50
 
 _SNIPPET, _TITLE, _AUTHORS = 400, 300, 20  # characters, characters, names
 _LONGEST = 4_000_000  # characters of a document that are kept of what a source gives
-_PAGED = re.compile(r"@(\d{1,9})\Z")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_PAGED = pattern(r"@(\d{1,9})\Z")
+_NAME = pattern(r"[a-z0-9][a-z0-9_-]{0,39}")
 _ALWAYS = frozenset({"type", "base_url"})
 T = TypeVar("T", Found, Document)
 

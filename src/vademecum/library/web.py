@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
 
 from vademecum.clock import Clock, iso, now_ms
 from vademecum.errors import ConfigError, RefusedError, SourceError
+from vademecum.late import dataclass, pattern
 from vademecum.wire import PASSING, is_loopback, retry_after, words
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ _REDIRECTS, _TRIES = 5, 3
 _QUOTED = 200  # characters of the source's own words in a message
 _RETRIED = 1.0  # seconds before a passing fault of a source is tried once more, when it names no time
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_NAME = re.compile(r"[\w.-]+|[0-9a-f:.]+")
+_NAME = pattern(r"[\w.-]+|[0-9a-f:.]+")
 """A host, as every reader of an address understands it."""
 Query = Mapping[str, str | int]
 

@@ -6,8 +6,7 @@ never takes more than the caller allows, and one statement is one transaction, s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from vademecum.late import dataclass
 from vademecum.store.connection import Database
 
 _USED = 60_000  # ms: how old the note of the last use may grow before it is written again
