@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import github as pygithub
+import papers
 import pytest
 from github_case import filled, opened
 from opened import NOON, Held
 
 from servers.github import TOKEN, GitHubServer
 from servers.github_content import Repo
-from servers.rest import DROP
+from servers.rest import DROP, Fault
 from vademecum.errors import NotFoundError, SourceError, UsageError
 from vademecum.library.contract import Found
 from vademecum.library.library import Library
@@ -290,7 +291,36 @@ def test_a_large_file_is_fetched_raw(server: GitHubServer, repo: Repo, lib: Libr
 def test_a_binary_file_is_no_text(lib: Library) -> None:
     with pytest.raises(SourceError) as caught:
         lib.read("github:acme/heliotrope:logo.png")
-    assert "is no text" in caught.value.message
+    assert "binary data" in caught.value.message
+    assert caught.value.hint == "See https://github.com/acme/heliotrope/blob/main/logo.png."
+
+
+def test_a_document_is_converted_and_a_text_is_read_in_its_encoding(repo: Repo, lib: Library) -> None:
+    repo.files["main"] |= {
+        "costs.xlsx": papers.xlsx(),
+        "old.txt": "Wärme\r\n".encode("latin-1"),
+        "bad.pdf": b"%PDF-1.4",
+    }
+    assert "| --- |" in lib.read("github:acme/heliotrope:costs.xlsx").text
+    assert lib.read("github:acme/heliotrope:old.txt").text == "Wärme\n"
+    with pytest.raises(SourceError):
+        lib.read("github:acme/heliotrope:bad.pdf")
+
+
+def test_an_issue_that_moved_away_is_shown_only_where_it_may_be(
+    server: GitHubServer, repo: Repo, tmp_path: Path, clock: Held
+) -> None:
+    other = server.repo("evil/plans")
+    server.issue(other, 7, "Moved", "here now")
+    moved = Fault(301, b"{}", {"location": f"{server.base}/repos/evil/plans/issues/7"})
+    lib, free = opened(server, tmp_path, clock, repos=[repo.name]), opened(server, tmp_path, clock)
+    server.faults.extend([moved])
+    with pytest.raises(UsageError):
+        lib.read("github:acme/heliotrope#5")
+    server.faults.extend([moved])
+    assert free.read("github:acme/heliotrope#5").ref == "github:evil/plans#7"
+    lib.close()
+    free.close()
 
 
 @pytest.mark.usefixtures("repo")

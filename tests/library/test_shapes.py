@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import base64
 import zlib
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from vademecum.errors import UsageError
+from vademecum.library.airtable.api import Table, changed, shown
+from vademecum.library.notion.markdown import blocks, property_text
 from vademecum.library.shapes import count, listed, ms, numbers, obj, objs, packed, short, table, text, unpacked
+
+KEYS = st.sampled_from([
+    "type", "rich_text", "table", "table_row", "cells", "paragraph", "to_do", "code", "image", "heading_1", "title",
+    "formula", "rollup", "array", "date", "people", "select", "fields", "options", "linkedTableId", "id", "name",
+    "primaryFieldId", "lastModifiedTime", "has_children", "plain_text", "annotations", "href", "_inside", "_more",
+])  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -54,3 +65,19 @@ def test_a_snippet_is_one_line_within_bounds() -> None:
 
 def test_a_table_has_a_line_for_each_row() -> None:
     assert table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(KEYS, inside, max_size=6),
+    max_leaves=25,
+)
+"""Any JSON, with the names that the services use in places where they do not belong."""
+
+
+@given(st.dictionaries(KEYS, ANYTHING, max_size=8))
+def test_an_answer_of_any_shape_is_shown_without_a_fault(answer: dict[str, Any]) -> None:
+    blocks([answer, answer | {"_inside": [answer]}], lambda id_: f"notion:{id_}")
+    property_text(answer)
+    shown(answer, answer)
+    assert changed(Table("app", answer), answer) is not None

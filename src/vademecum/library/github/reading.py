@@ -11,7 +11,7 @@ import base64
 import binascii
 from typing import Any
 
-from vademecum.errors import NotFoundError, SourceError
+from vademecum.errors import NotFoundError, SourceError, UnreadableError
 from vademecum.library.contract import Document, Item
 from vademecum.library.github.api import OBJECT, RAW, Api, Ref, path_of
 from vademecum.library.github.searching import issue, release, repository
@@ -45,6 +45,7 @@ def _thread(api: Api, ref: Ref, part: str) -> Document:
     """An issue or a pull request, which GitHub keeps in one row of numbers."""
     found: Json = api.get(path_of(ref.repo, "issues", str(ref.number)))
     item = issue(api, found)
+    api.checked(item.detail["repo"])  # it may have been moved to another repository
     pull: Json = api.get(path_of(ref.repo, "pulls", str(ref.number))) if item.kind == "pull-request" else {}
     names = _parts(count(found, "comments"), pull)
     chosen = _chosen(names, part, item.ref)
@@ -198,11 +199,22 @@ def _file(api: Api, ref: Ref) -> Document:
     content = _decoded(found)
     if content is None:
         content = api.reply(route, asked, accept=RAW).body
-    if b"\0" in content[:8000]:
+    return _document(api, ref, found, _text(api, ref, content, found))
+
+
+def _text(api: Api, ref: Ref, content: bytes, found: object) -> str:
+    """The text of a file: a document of an office program or a PDF is converted, all else is shown as it is."""
+    from vademecum.library.documents import convert
+    from vademecum.library.documents.kinds import OFFICE, suffix_of
+    from vademecum.library.documents.text import decoded
+
+    try:
+        return convert(content, ref.path).text if suffix_of(ref.path) in OFFICE else decoded(content)
+    except UnreadableError as error:
+        where = f"{api.ref(_id(ref))} ({len(content):,} bytes)"
         raise SourceError(
-            f"{api.ref(_id(ref))} is no text ({len(content):,} bytes).", f"It can be seen at {text(found, 'html_url')}."
-        )
-    return _document(api, ref, found, content.decode("utf-8-sig", "replace"))
+            f"{where} cannot be shown as text: {error.message}", error.hint or f"See {text(found, 'html_url')}."
+        ) from error
 
 
 def _decoded(found: Json) -> bytes | None:
