@@ -78,6 +78,7 @@ def keep_raw(shelf: Shelf, name: str, data: bytes, origin: Origin, act: Act | No
                     "Run it yourself, in a terminal.",
                 )
             write_atomic(page.path, data)
+            shelf.append_log(f"- {iso(shelf.clock())} · ingest · {shelf.actor.agent} · {shelf.name(path)}\n", act)
         return Filed("done", shelf.name(path), f"The source was copied to {shelf.name(path)}.")
     raise AssertionError("unreachable")
 
