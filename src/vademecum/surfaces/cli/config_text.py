@@ -48,6 +48,11 @@ memory:
 #   path: vault                   # what several agents share: a folder in the home, or anywhere (an Obsidian vault)
 #   subfolder: ""                 # the folder in it that is theirs; nothing outside of that is written
 
+# wiki:
+#   sources: []                   # folders of pages that are searched besides the vault: [{path: ~/notes}]
+
+# library: {}                     # what others wrote, by name: {arxiv: {}, papers: {type: files, path: ~/Papers}}
+
 # embedder: local                 # finds by meaning: local | off | openai:MODEL | http://host/v1#MODEL
 
 # providers: {}                   # settings of external memories, by name
