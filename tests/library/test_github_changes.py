@@ -55,11 +55,17 @@ def test_changes_are_told_once_and_oldest_first(server: GitHubServer, repo: Repo
     lib.close()
 
 
-def test_a_change_in_the_same_second_is_not_lost(server: GitHubServer, repo: Repo, tmp_path: Path, clock: Held) -> None:
+@pytest.mark.parametrize("inclusive", [True, False])
+def test_a_change_in_the_same_second_is_not_lost(
+    server: GitHubServer, repo: Repo, tmp_path: Path, clock: Held, inclusive: bool
+) -> None:
+    server.inclusive = inclusive
     lib = followed(server, tmp_path, clock, follow="issues")
     start = lib.changes("github")
     server.issue(repo, 4, "Same second", at="2026-05-02T10:00:00Z")
-    assert [one.title for one in lib.changes("github", start.cursor).items] == ["Same second"]
+    found = lib.changes("github", start.cursor)
+    assert [one.title for one in found.items] == ["Same second"]
+    assert lib.changes("github", found.cursor).items == ()
     lib.close()
 
 

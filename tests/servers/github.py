@@ -23,7 +23,10 @@ VERSIONS = ("2022-11-28", "2026-03-10")
 
 
 class GitHubServer(GitHubContent, Rest):
-    """`left` is what remains of the primary limit; None: no end. `prefix` as GitHub Enterprise has it (`/api/v3`)."""
+    """`left` is what remains of the primary limit; None: no end. `prefix` as GitHub Enterprise has it (`/api/v3`).
+
+    `inclusive`: what was updated in the second of `since` is after it.
+    """
 
     def __init__(self, *, token: str = TOKEN, prefix: str = "") -> None:
         super().__init__()
@@ -31,6 +34,7 @@ class GitHubServer(GitHubContent, Rest):
         self.left: int | None = None
         self.reset = 0
         self.unchanged = 0
+        self.inclusive = True
         self.largest = 1_000_000
 
     @property
@@ -125,7 +129,7 @@ class GitHubServer(GitHubContent, Rest):
             held = [one for one in held if one["state"] == query.get("state", "open")]
         if since := query.get("since"):
             assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", since), "an ISO 8601 time"
-            held = [one for one in held if one["updated_at"] >= since]
+            held = [one for one in held if one["updated_at"] > since or (self.inclusive and one["updated_at"] == since)]
         key = f"{query.get('sort', 'created')}_at"
         held.sort(key=lambda one: (one[key], one["number"]), reverse=query.get("direction", "desc") == "desc")
         return self._paged(request, held, "issues")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from vademecum.clock import iso, parse_iso
 from vademecum.errors import NotFoundError, SourceError, UsageError
 from vademecum.library.contract import ChangesFound, Item
 from vademecum.library.github.api import Api, path_of
@@ -67,14 +68,19 @@ def _issues(api: Api, repo: str, known: Any) -> Told:
     since, seen, page = text(known, "since"), _seen(known), 1
     made: list[Item] = []
     while len(made) < _MOST:
-        found = _listed(api.get(route, {**asked, "direction": "asc", "since": since, "page": page}))
-        fresh = [one for one in found if count(one, "number") not in seen or text(one, "updated_at") > since]
+        found = _listed(api.get(route, {**asked, "direction": "asc", "since": _before(since), "page": page}))
+        fresh = [
+            one
+            for one in found
+            if text(one, "updated_at") > since
+            or (text(one, "updated_at") == since and count(one, "number") not in seen)
+        ]
         made += [issue(api, one) for one in fresh]
         last = text(found[-1], "updated_at") if found else since
         if last > since:
             since, seen, page = last, {count(one, "number") for one in found if text(one, "updated_at") == last}, 1
         else:
-            seen |= {count(one, "number") for one in found}
+            seen |= {count(one, "number") for one in found if text(one, "updated_at") == since}
             page += 1  # more than a page of one second
         if len(found) < _PAGE:
             break
@@ -141,6 +147,11 @@ def _changed(api: Api, repo: str, file: Json) -> list[Item]:
         detail=gone,
     )  # fmt: skip
     return [old, made]
+
+
+def _before(since: str) -> str:
+    """A second earlier, so that the second itself is given, whether or not GitHub counts it as after `since`."""
+    return iso(parse_iso(since) - 1000)[:19] + "Z"
 
 
 def _listed(answer: object) -> list[Json]:
