@@ -50,6 +50,8 @@ memory:
 
 # wiki:
 #   sources: []                   # folders of pages that are searched besides the vault: [{path: ~/notes}]
+#   compile: manual               # manual | auto: pages of Wiki/ when what they are made from changed
+#   scopes: []                    # whose facts go into pages; empty: by who else writes to the vault
 
 # library: {}                     # what others wrote, by name: {arxiv: {}, papers: {type: files, path: ~/Papers}}
 
