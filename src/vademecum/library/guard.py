@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import os
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -174,13 +176,20 @@ class _Stream(httpcore2.NetworkStream):
         return self._inner.get_extra_info(info)
 
 
+@lru_cache(maxsize=4)
+def _trusted(_file: str, _folder: str) -> ssl.SSLContext:
+    """The certificates that are trusted, read once for all sources: 30 ms and more. The environment may name them."""
+    return httpx2.create_ssl_context()
+
+
 class Transport(httpx2.BaseTransport):
     """httpx2 over connections that the guard opened, or a proxy that it checked for. Errors are those of httpcore2."""
 
     def __init__(self, backend: Backend, *, proxied: bool) -> None:
         """`proxied`: the proxy that `https_proxy` and `no_proxy` name is used for the hosts that they mean."""
         self._backend = backend
-        options: dict[str, Any] = {"ssl_context": httpx2.create_ssl_context(), "network_backend": backend}
+        trusted = _trusted(os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
+        options: dict[str, Any] = {"ssl_context": trusted, "network_backend": backend}
         options |= {"max_connections": 4, "keepalive_expiry": 10.0}
         self._direct = httpcore2.ConnectionPool(**options)
         self._proxy: httpcore2.HTTPProxy | None = None
