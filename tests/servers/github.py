@@ -20,6 +20,9 @@ from servers.rest import Fault, Request, Rest
 
 TOKEN = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyz"
 VERSIONS = ("2022-11-28", "2026-03-10")
+_ACCEPTED = re.compile(
+    r"\*/\*|application/json|application/vnd\.github(\.v3)?(\.(raw|object|text-match|diff|patch|sha))?\+json"
+)
 
 
 class GitHubServer(GitHubContent, Rest):
@@ -53,6 +56,8 @@ class GitHubServer(GitHubContent, Rest):
         version = request.headers.get("x-github-api-version", VERSIONS[0])
         if version not in VERSIONS:
             return _no(400, f"{version} is not a valid value for the X-GitHub-Api-Version header.")
+        if not _ACCEPTED.fullmatch(request.headers.get("accept", "*/*")):
+            return _no(415, "Unsupported 'Accept' header. Must accept 'application/json'.")
         if not request.path.startswith(self.prefix):
             return _no(404, "Not Found")
         budget = {"x-github-api-version-selected": version, "x-ratelimit-resource": "core"}

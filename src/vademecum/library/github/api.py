@@ -22,7 +22,8 @@ from vademecum.values import text
 BASE = "https://api.github.com"
 VERSION = "2022-11-28"
 """Not the newest: github.com and every Enterprise server that is still maintained know this one."""
-JSON, MATCHES, OBJECT, RAW = (f"application/vnd.github.{kind}" for kind in ("json", "text-match+json", "object", "raw"))
+JSON = "application/vnd.github+json"
+MATCHES, OBJECT, RAW = (f"application/vnd.github.{kind}+json" for kind in ("text-match", "object", "raw"))
 
 _SECONDARY = 60  # seconds to stay away when GitHub asks for it in words only
 _REPO = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([A-Za-z0-9_.-]{1,100})")
