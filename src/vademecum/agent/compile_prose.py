@@ -82,15 +82,10 @@ class _Answer(msgspec.Struct):
 
 
 def write_prose(
-    vm: Vademecum, drafts: Sequence[Draft], progress: Callable[[int, int], object]
+    vm: Vademecum, ask: Ask, drafts: Sequence[Draft], progress: Callable[[int, int], object]
 ) -> tuple[dict[str, Sequence[Sentence]], str]:
     """What a model says of each draft that has enough claims, by `Draft.said`; and why it says nothing (more)."""
-    from vademecum.agent.spending import asker
-
-    ask = asker(vm, "compile")
     wanted = [one for one in drafts if len(_holding(one)) >= FEWEST]
-    if ask is None or not wanted:
-        return {}, ""
     found: dict[str, Sequence[Sentence]] = {}
     for n, draft in enumerate(wanted):
         try:

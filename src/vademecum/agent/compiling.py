@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vademecum.agent.compile_pages import Passages
+from vademecum.agent.spending import asker
 from vademecum.bank.scopes import SHARED
 from vademecum.bank.types import SCOPES, Fact, Scope
 from vademecum.clock import iso, parse_iso
@@ -67,18 +68,16 @@ def compile_wiki(
     person = by is not None and all(part.kind == "person" for part in by.parts)
     act = Act("approved", str(by), rule="compiled") if person else None
     compiler = Compiler(shelf(vm), Rules(vm.config.gate.local_tools, vm.actor), act=act)
-    found = collect(vm)
-    said, notes = dict[str, Sequence[Sentence]](), list(found.notes)
-    if prose and not dry_run:
+    said, why = dict[str, Sequence[Sentence]](), ""
+    ask = asker(vm, KIND) if prose and not dry_run else None
+    if ask is not None:  # outside of the lock: it may take long
         from vademecum.agent.compile_prose import write_prose
 
-        drafts = compiler.unsaid(compiler.drafts(found.inputs))
-        said, why = write_prose(vm, drafts, progress)
-        notes += [why] if why else []
+        said, why = write_prose(vm, ask, compiler.unsaid(compiler.drafts(collect(vm).inputs)), progress)
     with compiler.held():
-        inputs = collect(vm).inputs  # what was forgotten while a model wrote is not put back
-        pages = compiler.write(inputs, said, dry_run=dry_run, progress=progress)
-    return Compiled(pages, dry_run, bool(said), tuple(notes))
+        found = collect(vm)  # under the lock: what was forgotten meanwhile is not put back
+        pages = compiler.write(found.inputs, said, dry_run=dry_run, progress=progress)
+    return Compiled(pages, dry_run, bool(said), (*found.notes, *([why] if why else [])))
 
 
 def tier(vm: Vademecum) -> WikiTier:
@@ -145,7 +144,8 @@ class _Collector:
     def _facts(self, scopes: Sequence[Scope]) -> tuple[list[Claim], int]:
         everything = self._vm.bank.list(include_closed=True, limit=-1)
         before = {one.superseded_by: one.id for one in everything if one.superseded_by}
-        held = [one for one in self._vm.bank.list(limit=-1) if not one.derived]
+        now = self._vm.clock()
+        held = [one for one in everything if not one.derived and (one.valid_to is None or one.valid_to > now)]
         mine = [one for one in held if one.scope in scopes]
         claims = [claim for one in mine if (claim := self._fact(one, before.get(one.id, "")))]
         return claims, len(held) - len(mine)
@@ -153,7 +153,7 @@ class _Collector:
     def _fact(self, one: Fact, before: str) -> Claim | None:
         fix = f" Fix: {one.detail['fix']}" if one.detail.get("fix") else ""
         until = f" (until {iso(one.valid_to)[:10]})" if one.valid_to is not None else ""
-        text = self._plain(f"{one.text}{fix}{until}")
+        text = self._plain(f"{one.text}{fix}{until}", clean=True)  # without secrets since it was retained
         if not text:
             return None
         return Claim(
@@ -273,9 +273,9 @@ class _Collector:
 
     # --- all
 
-    def _plain(self, text: str) -> str:
-        """`text` as a claim; empty when it hides something."""
-        text = self._vm.redactor.clean(text)
+    def _plain(self, text: str, *, clean: bool = False) -> str:
+        """`text` as a claim; empty when it hides something. `clean`: no secret is in it."""
+        text = text if clean else self._vm.redactor.clean(text)
         if self._vm.gate.inspect(text):
             self._hidden += 1
             return ""

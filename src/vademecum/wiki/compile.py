@@ -166,14 +166,20 @@ class Compiler:
     ) -> PageChange:
         subject = draft.subject
         raw, block, problem = self.shelf.block(subject.path)
-        prose: Sequence[Sentence] | str = said or ()
         known = block is not None and block.inputs.startswith(f"{draft.said}.") and block.inputs.endswith(".prose")
+        if block is not None and said is None and block.inputs == draft.inputs(prose=known):
+            return self._same(PageChange(self.shelf.name(subject.path), subject.title, "unchanged"), block)
+        prose: Sequence[Sentence] | str = said or ()
         if said is None and known and block is not None and not block.edited:
-            prose = prose_of(block.inner)
+            prose = prose_of(block.inner)  # of the same claims: only the neighbours are others
         inner = block_text(subject, conflicts=inputs.conflicts, related=near, prose=prose, prefix=inputs.prefix)
-        wanted = draft.inputs(prose=said is not None or known)
+        wanted = draft.inputs(prose=said is not None or bool(prose))
         made = _Made(subject.path, subject.title, inner, wanted, draft.origin)
         return self._put(made, raw, block, problem, dry_run=dry_run)
+
+    def _same(self, change: PageChange, block: Block) -> PageChange:
+        why = "It was changed by hand inside of its block, and is kept so until there is something new."
+        return replace(change, outcome="unchanged", why=why if block.edited else "")
 
     def _put(self, made: _Made, raw: str | None, block: Block | None, problem: str, *, dry_run: bool) -> PageChange:
         path = self.shelf.name(made.path)
@@ -182,8 +188,7 @@ class Compiler:
             why = f"It was left as it is: {problem or 'it is a page of yours, without a managed block'}."
             return replace(change, outcome="left", why=why)
         if block is not None and block.inputs == made.inputs:
-            why = "It was changed by hand inside of its block, and is kept so until there is something new."
-            return replace(change, outcome="unchanged", why=why if block.edited else "")
+            return self._same(change, block)
         kept = ""
         if block is not None and block.edited:
             before = self.shelf.text_of(block.sha256)

@@ -40,7 +40,6 @@ LONGEST_NAME = 60
 _LEFT_OVER = ("fact", "note")
 _NO_NAME = re.compile(r"https?://|www\.|^[@#~./-]|[/\\]|^\S+@\S+$|^\W*\d[\d.,:%-]*\W*$")
 _WORD = re.compile(r"\w+")
-_LONGEST_RUN = 4  # words of a name
 _LEAD = re.compile(r"^\w+ (?:of|of the|for|from|at|in|von|der|des|bei|de|du|van) (?=\S)")
 _DAYS = frozenset(
     """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
@@ -149,8 +148,13 @@ def _names(
         name = _spelling(spelt[key])
         if name and key not in projects and (key in people or _is_name(name, list(mine[key].values()), words)):
             names[key] = name
+    begins: dict[str, list[tuple[str, str]]] = {}
+    for key, name in names.items():
+        first = _WORD.search(name)
+        if first is not None:
+            begins.setdefault(first[0], []).append((name, key))
     for claim in claims:  # also where a name stands in the middle of another
-        for key in () if claim.topics else _said_in(claim.text, names):
+        for key in () if claim.topics else _said_in(claim.text, begins):
             mine[key][claim.source] = claim
     kept = {
         key: sorted(found.values(), key=lambda one: (one.at, one.source))
@@ -161,14 +165,13 @@ def _names(
     return [(names[key], kept[key]) for key in sorted(most)]
 
 
-def _said_in(text: str, names: Mapping[str, str]) -> list[str]:
-    """The names, by their keys, that stand in a text as whole words."""
+def _said_in(text: str, begins: Mapping[str, Sequence[tuple[str, str]]]) -> list[str]:
+    """The keys of names that stand in a text as whole words; `begins` has the names by their first words."""
     found: list[str] = []
-    words = list(_WORD.finditer(text))
-    for n, word in enumerate(words):
-        for last in words[n : n + _LONGEST_RUN]:
-            key = same_name(text[word.start() : last.end()])
-            if key in names and text[word.start() : last.end()] == names[key]:
+    for word in _WORD.finditer(text):
+        for name, key in begins.get(word[0], ()):
+            at = word.start() - name.index(word[0])
+            if text.startswith(name, max(at, 0)) and not text[at + len(name) : at + len(name) + 1].isalnum():
                 found.append(key)
     return found
 
