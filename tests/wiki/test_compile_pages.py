@@ -95,3 +95,15 @@ def test_the_line_that_was_cited_from_a_forgotten_project_page_goes(tmp_path: Pa
     assert web.slug == "heron"
     assert "- **active** · owner: anna · next: paint the fence ([[Projects/heron|state of" in text(vm, "Projects/heron")
     assert page(vm, "Projects/heron").exists()
+
+
+def test_what_an_agent_asked_in_its_newest_checkpoint_is_open(tmp_path: Path) -> None:
+    vm = knowing(tmp_path)
+    vm.vault.checkpoint("Hire for the data team", questions=["May Anna Berg hire two people?"])
+    compiled(vm)
+    assert "## Open\n\n- May Anna Berg hire two people? ([[Agents/lyra#^" in text(vm, BERG)
+    assert "May Anna Berg hire two people?" in text(vm, "Topics/open-questions")
+    vm.vault.checkpoint("Hire for the data team", state="finished")
+    done = outcomes(compiled(vm))
+    assert (done[BERG], done["Topics/open-questions"]) == ("changed", "removed")
+    assert "hire" not in text(vm, BERG)

@@ -21,7 +21,7 @@ from vademecum.errors import RefusedError, VademecumError
 from vademecum.gate.candidate import Act
 from vademecum.gate.trust import Rules
 from vademecum.model import Origin
-from vademecum.obsidian import link_prefix
+from vademecum.obsidian import link_prefix, own_slug
 from vademecum.vault.paths import VaultPaths
 from vademecum.wiki.claims import Claim, Conflict, Inputs, ProjectState, one_line, same_name
 from vademecum.wiki.compile import Compiled, Compiler, Progress
@@ -98,7 +98,7 @@ def _cited_as(vm: Vademecum, selector: Selector) -> set[str]:
     found |= {f"note:{copy.place}" for copy in NotesTier(vm.notes).copies(selector)}
     for copy in vault_tier(vm).copies(selector):
         page, _, id_ = copy.place.partition("#")
-        found |= {f"{TITLE}#^{id_}", f"{TITLE}#{id_}"} if page == FILE else {copy.place} if not id_ else set()
+        found |= {f"{TITLE}#^{id_}", f"{TITLE}#{id_}"} if page == FILE else {f"{page}#^{id_}" if id_ else page}
     return found
 
 
@@ -127,7 +127,7 @@ class _Collector:
         root = VaultPaths.of(vm.home, vm.config.vault).root
         scopes, alone, why = shared_scopes(vm)
         facts, kept_out = self._facts(scopes)
-        claims = [*facts, *self._decisions(), *(self._notes() if alone else ())]
+        claims = [*facts, *self._decisions(), *self._questions(), *(self._notes() if alone else ())]
         conflicts = [*self._conflicts(), *self._excluding, *_against_decisions(claims)]
         notes = [why] if kept_out or not alone else []
         inputs = Inputs(tuple(claims), tuple(self._projects()), tuple(conflicts), link_prefix(root))
@@ -220,6 +220,39 @@ class _Collector:
             instead=f"decision:{later}" if later else "",
             outside="not signed" if unproved else self._named(outside),
         )
+
+    def _questions(self) -> Iterator[Claim]:
+        """What agents that are in the middle of something have asked in their newest checkpoints."""
+        from vademecum.agent.vaulting import desk
+        from vademecum.bank.facts.entities import entities_of
+        from vademecum.vault.checkpoints import FOLDER, read
+
+        own = desk(self._vm)
+        check = self._vm.gate.quarantine.check(self._vm.actor.agent)
+        for path in sorted((own.root / FOLDER).glob("*.md")):
+            newest = next(iter(read(own.page(FOLDER, path.name).text())), None)
+            if newest is None or newest.state != "working":
+                continue
+            mine = path.stem == own_slug(self._vm.actor.agent, "agent")
+            origin = newest.origin if mine else Origin.agent(path.stem).joined(*newest.origin.parts)
+            if check is not None and check(origin, newest.session, "") is not None:
+                continue
+            outside = [part for part in newest.origin.parts if self._rules.outside(part)]
+            for n, question in enumerate(newest.questions, 1):
+                text = self._plain(question)
+                if text:
+                    yield Claim(
+                        source=f"question:{newest.id}.{n}",
+                        kind="question",
+                        text=text,
+                        at=newest.time,
+                        origin=origin,
+                        cited="",
+                        link=f"{FOLDER}/{path.stem}#^{newest.id}",
+                        label=f"{iso(newest.time)[:10]}, {path.stem}",
+                        names=entities_of(f"{question}\n{newest.task}"),
+                        outside=self._named(outside),
+                    )
 
     def _projects(self) -> Iterator[ProjectState]:
         for one in self._vm.vault.projects():

@@ -17,7 +17,17 @@ from vademecum.model import Origin
 from vademecum.obsidian import quiet
 
 ClaimKind = Literal[
-    "decision", "fact", "failure", "preference", "environment", "convention", "workflow", "quirk", "note", "page"
+    "decision",
+    "fact",
+    "failure",
+    "preference",
+    "environment",
+    "convention",
+    "workflow",
+    "quirk",
+    "note",
+    "page",
+    "question",
 ]
 LONGEST = 600
 """Characters of one claim on a page."""

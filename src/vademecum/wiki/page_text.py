@@ -8,6 +8,7 @@ says something without saying from where.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ _KINDS = {
     "failure": "Failures and fixes",
     "quirk": "Quirks",
 }
+_NO_EVENTS = ("note", "page", "question")
 _RELATED = 8
 _CLIP = 100
 _FOOTNOTE = re.compile(r"\[\^([\w-]+)\](?!:)")
@@ -97,9 +99,9 @@ class _Writer:
 
     def _head(self) -> str:
         holding = [one for one in self.claims.values() if one.holds]
-        facts = sum(one.kind not in ("decision", "note", "page") for one in holding)
-        kinds = [(facts, "fact"), *((sum(one.kind == kind for one in holding), kind) for kind in ("decision", "note"))]
-        kinds.append((sum(one.kind == "page" for one in holding), "passage"))
+        of = Counter(one.kind for one in holding)
+        kinds = [(sum(of[kind] for kind in _KINDS), "fact"), (of["decision"], "decision"), (of["note"], "note")]
+        kinds += [(of["page"], "passage"), (of["question"], "question")]
         told = ", ".join(f"{count} {noun}{'s' * (count != 1)}" for count, noun in kinds if count)
         if not self.claims:
             return "*Nothing more is known yet.*"
@@ -141,7 +143,7 @@ class _Writer:
         events: list[tuple[int, str, str]] = []
         quiet = True
         for one in self.claims.values():
-            if one.kind in ("note", "page"):
+            if one.kind in _NO_EVENTS:
                 continue
             what = "decided" if one.kind == "decision" else "corrected" if one.replaces else "learnt"
             said = f"{self._short(one)}{self._ref(one, one.label.rpartition(', ')[2])}"
@@ -176,8 +178,9 @@ class _Writer:
             lines += [f"- What removes the blocker \u201c{one}\u201d? ({state})" for one in project.blockers]
         if self.conflicts:
             lines.append("- Which holds of what contradicts each other, above?")
+        lines += [self._bullet(one) for one in self._of("question")]
         for one in self.claims.values():
-            if one.outside and one.holds and one.kind != "page":
+            if one.outside and one.holds and one.kind not in ("page", "question"):
                 lines.append(f"- Is it so? {self._short(one)}{self._ref(one)}")
         return lines
 

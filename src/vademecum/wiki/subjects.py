@@ -32,6 +32,7 @@ TOPICS = {
     "failure": "Failures and fixes",
     "quirk": "Quirks",
     "decision": "What was decided",
+    "question": "Open questions",
     "note": "Notes",
     "fact": "Other facts",
 }
