@@ -306,6 +306,16 @@ def test_a_damaged_database_is_made_anew(messy: Path, tmp_path: Path) -> None:
     assert len(index.refresh().added) == len(MESSY)
 
 
+def test_a_database_that_is_deleted_while_it_is_in_use_is_made_again(messy: Path, tmp_path: Path) -> None:
+    index = index_of(messy)
+    index.refresh()
+    for path in tmp_path.glob("cache.db*"):
+        path.unlink()
+    assert len(index.refresh().added) == len(MESSY)
+    assert matches(index, "apple") == ["plain.md"]
+    assert index.refresh() == Changes()
+
+
 def test_clear_makes_the_next_refresh_read_everything(messy: Path) -> None:
     index = index_of(messy)
     index.refresh()

@@ -7,7 +7,8 @@ author is a claim until the vault's ledgers prove it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,46 @@ def open_index(vm: Vademecum) -> Index:
     from vademecum.wiki.index import Index
 
     return Index(vm.cache, sources(vm), vm.clock)
+
+
+def rebuild(vm: Vademecum, *, progress: Callable[[int, int], None] | None = None) -> tuple[int, tuple[str, ...]]:
+    """Read every page again; how many there are, and what could not be read. A damaged database is made anew.
+
+    Raises LockedError when another process is indexing and does not end.
+    """
+    from vademecum.errors import LockedError
+
+    index = open_index(vm)
+    try:
+        index.clear()
+        changes = index.refresh(progress=progress, wait=60.0)
+        if changes.waiting:
+            raise LockedError("Another process is reading the pages. They were left to it.", "Try again in a while.")
+        return len(index.pages()), changes.problems
+    finally:
+        index.close()
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """What the index holds: pages, passages, and `problems`, `source:path: why`. `size` in bytes of the database."""
+
+    pages: int
+    passages: int
+    size: int
+    problems: tuple[str, ...]
+
+
+def page_state(vm: Vademecum) -> PageState | None:
+    """The state of the index as it is, without looking at the files; None when nothing was indexed yet."""
+    from vademecum.store import wiki as rows
+
+    if not vm.home.cache.exists():
+        return None
+    pages, passages, _ = rows.counts(vm.cache, "wiki")
+    names = {number: name for number, name, _ in rows.sources(vm.cache, "wiki")}
+    problems = tuple(f"{names[source]}:{path}: {why}" for source, path, why in rows.problems(vm.cache, names))
+    return PageState(pages, passages, vm.home.cache.stat().st_size, problems) if pages else None
 
 
 def entries(path: str, data: bytes, base: int, line: int) -> Iterable[Entry] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 from vademecum.errors import LockedError, StorageError
 from vademecum.store.connection import Database
@@ -81,15 +82,41 @@ CACHE_MIGRATIONS: list[tuple[str, str]] = [
 """Named and in order, each run once; one that was released is never edited."""
 
 
+class Derived(Database):
+    """A database that may be deleted while it is in use: what opens it again makes its tables again."""
+
+    def _connection(self) -> Any:
+        connection = super()._connection()
+        if not getattr(self._local, "migrated", False):
+            self._local.migrated = True
+            self._local.inode = self._inode()
+            migrate(self, CACHE_MIGRATIONS)
+        return connection
+
+    def _inode(self) -> int:
+        try:
+            return self.path.stat().st_ino
+        except FileNotFoundError:
+            return 0
+
+    def renew(self) -> bool:
+        """Let go of a file that was deleted or replaced; True then: what is kept in mind of it is worth nothing."""
+        known = getattr(self._local, "inode", None)
+        if known is None or known == self._inode() or self.raw.in_transaction:
+            return False
+        self.close()
+        return True
+
+
 def open_cache(path: Path) -> Database:
     """The database at `path`, its schema brought up to date; made when missing, made anew when it is damaged.
 
     Raises LockedError, or StorageError when the disk refuses or a newer program wrote it.
     """
     for again in (False, True):
-        db = Database(path)
+        db = Derived(path)
         try:
-            migrate(db, CACHE_MIGRATIONS)
+            _ = db.raw  # opens it and makes its tables
         except LockedError:
             raise
         except StorageError as error:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from vademecum.store.connection import Database, translated
+from vademecum.store.connection import Database
 
 _IN = 500
 """Values in one `IN (...)`."""
@@ -239,17 +239,22 @@ def sections(db: Database, numbers: Sequence[int]) -> list[SectionRow]:
     return [found[n] for n in numbers if n in found]
 
 
-def add_sections(db: Database, rows: Iterable[tuple[SectionRow, str, str, str]]) -> None:
+def matching(db: Database, words: Sequence[str], limit: int) -> list[int]:
+    """The sections that have the most of these words, best first."""
+    any_of = " OR ".join('"' + word.replace('"', "") + '"' for word in words)
+    found = db.all("SELECT rowid FROM wiki_text WHERE wiki_text MATCH ? ORDER BY rank LIMIT ?", (any_of, limit))
+    return [int(row[0]) for row in found]
+
+
+def add_sections(db: Database, new: Sequence[tuple[SectionRow, str, str, str]]) -> None:
     """Store new sections, each with the prepared `title`, `headings` and `body` for the index; `row.n` is ignored."""
-    columns = SECTION.partition(", ")[2]
-    sql = f"INSERT INTO wiki_sections ({columns}) VALUES ({', '.join('?' * 13)})"
-    with db.atomic(), translated(db.path):
-        connection: Any = db.raw  # apsw's own stubs are partly untyped
-        cursor = connection.cursor()
-        for row, title, headings, body in rows:
-            cursor.execute(sql, row[1:])
-            values = (connection.last_insert_rowid(), title, headings, body)
-            cursor.execute("INSERT INTO wiki_text (rowid, title, headings, body) VALUES (?, ?, ?, ?)", values)
+    with db.atomic():
+        last = db.one("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'wiki_sections'")
+        first = 1 + (int(last[0]) if last is not None else 0)
+        sql = f"INSERT INTO wiki_sections ({SECTION}) VALUES ({', '.join('?' * 14)})"
+        db.executemany(sql, [(first + n, *row[1:]) for n, (row, *_) in enumerate(new)])
+        sql = "INSERT INTO wiki_text (rowid, title, headings, body) VALUES (?, ?, ?, ?)"
+        db.executemany(sql, [(first + n, *texts) for n, (_, *texts) in enumerate(new)])
 
 
 def move_sections(db: Database, rows: Iterable[SectionRow]) -> None:
@@ -310,14 +315,22 @@ def text(db: Database, page: int) -> str | None:
     return None if row is None else zlib.decompress(row[0]).decode()
 
 
-def counts(db: Database) -> tuple[int, int, int]:
-    """How many pages, sections and pages with a problem there are."""
+def counts(db: Database, room: str) -> tuple[int, int, int]:
+    """How many pages, sections and pages with a problem a room has."""
+    pages = "SELECT p.n FROM wiki_pages p JOIN wiki_sources s ON s.n = p.source WHERE s.room = ?1"
     row = db.one(
-        "SELECT (SELECT count(*) FROM wiki_pages), (SELECT count(*) FROM wiki_sections),"
-        " (SELECT count(*) FROM wiki_pages WHERE problem <> '')"
+        f"SELECT (SELECT count(*) FROM ({pages})), (SELECT count(*) FROM wiki_sections WHERE page IN ({pages})),"
+        f" (SELECT count(*) FROM ({pages} AND p.problem <> ''))",
+        (room,),
     )
     assert row is not None
     return int(row[0]), int(row[1]), int(row[2])
+
+
+def problems(db: Database, sources: Iterable[int]) -> list[tuple[int, str, str]]:
+    """The pages of these sources that could be read in part only: `(source, path, why)`."""
+    sql = "SELECT source, path, problem FROM wiki_pages WHERE problem <> '' AND source IN"
+    return sorted((row[0], row[1], row[2]) for row in _in(db, sql, [*sources]))
 
 
 def clear(db: Database, room: str | None = None) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from vademecum.errors import UnreadableError
@@ -108,7 +109,7 @@ def store(db: Database, number: int, source: Source, built: Built, page: int = 0
     title = prepare(_about(row))
     for some in _batches(new):
         with db.atomic():
-            rows.add_sections(db, _indexed(some, title))
+            rows.add_sections(db, list(_indexed(some, title)))
             rows.moved(db)
     if todo is not row:
         with db.atomic():
@@ -221,7 +222,12 @@ def _links(page: int, parsed: Parsed, source: Source) -> Iterator[LinkRow]:
 
 
 def _json(values: Iterable[str]) -> str:
-    return json.dumps(list(values), ensure_ascii=False)
+    return _list(tuple(values))
+
+
+@lru_cache(maxsize=1_000)
+def _list(values: tuple[str, ...]) -> str:
+    return json.dumps(values, ensure_ascii=False) if values else "[]"
 
 
 def _batches(new: Sequence[tuple[SectionRow, str]]) -> Iterator[list[tuple[SectionRow, str]]]:

@@ -20,6 +20,7 @@ from vademecum.errors import AmbiguousError, NotFoundError, UnreadableError
 from vademecum.model import Origin
 from vademecum.store import Database
 from vademecum.store import wiki as rows
+from vademecum.store.schema_cache import Derived
 from vademecum.store.wiki import PageRow, SectionRow
 from vademecum.wiki.building import build, read
 from vademecum.wiki.names import name_key, without_suffix
@@ -60,6 +61,11 @@ class Index:
         indexing and does not end within `wait` seconds, the answer says so (`waiting`).
         """
         with self._lock:
+            if isinstance(self._db, Derived) and self._db.renew():
+                watched = any(survey.watching for survey in self._surveys or ())
+                self.close()
+                if watched:
+                    self.watch()
             found = [survey.refresh(progress, wait) for survey in self._all()]
             return _joined(found)
 

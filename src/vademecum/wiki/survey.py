@@ -43,7 +43,7 @@ class Survey:
         self._known: dict[str, tuple[int, Stamp]] = {}
         self._generation = -1
         self._watch: Watch | None = None
-        self._watching = False
+        self.watching = False
         self._dirty: set[str] | None = None
         """What may have changed; None: everything."""
         self._looked = 0.0
@@ -52,8 +52,8 @@ class Survey:
 
     def watch(self) -> bool:
         """Be told of changes; False where that is impossible."""
-        if not self._watching:
-            self._watching = True
+        if not self.watching:
+            self.watching = True
             self._watch = Watch.open(str(self.source.root))
             self._dirty = None
         return self._watch is not None
@@ -62,7 +62,7 @@ class Survey:
         """Stop being told."""
         if self._watch is not None:
             self._watch.close()
-        self._watch, self._watching = None, False
+        self._watch, self.watching = None, False
 
     def refresh(self, progress: Callable[[int, int], None] | None, wait: float) -> Changes:
         """Take in what changed."""
@@ -126,7 +126,7 @@ class Survey:
             new = self._watch.follow(seen.folders)
             if new is None:
                 self.close()
-                self._watching = True  # it was tried
+                self.watching = True  # it was tried
             elif new:  # what came into a folder between its listing and its watching was not told
                 seen = walk(self.source, self._rules)
         self._looked = time.monotonic()

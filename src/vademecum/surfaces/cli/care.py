@@ -129,19 +129,32 @@ def _latest(folder: Path) -> Path:
 )
 @click.pass_obj
 def reindex(app: App, vectors: str) -> None:
-    """Build what is derived again: the search indexes of sessions and facts, and the vectors of both.
+    """Build what is derived again: the search indexes of sessions, facts and pages, and the vectors.
 
-    The old vectors serve until each is replaced; it may be stopped at any time and goes on in the background.
+    The old vectors serve until each is replaced; it may be stopped at any time and goes on in the background. Copies of
+    what was fetched from outside stay.
     """
     from vademecum.bank.facts.reindex import reindex as index_facts
     from vademecum.sessions.reindex import reindex as build
 
     count = build(app.vm.db) + index_facts(app.vm.db)
     lines = [f"{app.style.good('✓')} The index was built again from {plural(count, 'text')}."]
+    pages, problems = _pages(app)
+    if pages:
+        said = f" {plural(len(problems), 'page')} could be read in part only: vademecum doctor" if problems else ""
+        lines.append(f"{app.style.good('✓')} {plural(pages, 'page')} were read again.{said}")
     embedded = None if vectors == "none" else _embed(app, anew=vectors == "all")
     if embedded is not None:
         lines.append(f"{app.style.good('✓')} {plural(embedded, 'text')} got a vector.")
-    app.emit({"success": True, "indexed": count, "embedded": embedded}, *lines)
+    app.emit({"success": True, "indexed": count, "pages": pages, "embedded": embedded}, *lines)
+
+
+def _pages(app: App) -> tuple[int, tuple[str, ...]]:
+    """Read every page again; how many there are, and what could not be read."""
+    from vademecum.agent.wiki_sources import rebuild
+
+    with counting(json=app.json) as show:
+        return rebuild(app.vm, progress=(lambda done, total: show(done, total, "")) if show else None)
 
 
 def _embed(app: App, *, anew: bool) -> int | None:

@@ -30,6 +30,8 @@ LITTLE_SPACE = 200_000_000
 """Bytes of free disk below which doctor warns."""
 NO_SPACE = 1_000_000
 """Bytes of free disk below which a database cannot be written."""
+_PROBLEMS = 5
+"""Pages with a problem that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,20 @@ def _for_clients(name: str, mode: str) -> Iterator[Finding]:
         yield Finding("provider", "ok", said)
 
 
+def _pages(app: App) -> Iterator[Finding]:
+    from vademecum.agent.wiki_sources import page_state
+
+    state = page_state(app.vm)
+    if state is None:
+        return
+    said = f"{plural(state.pages, 'page')} in {plural(state.passages, 'passage')}, {state.size / 1e6:,.1f} MB; derived."
+    yield Finding("pages", "ok", said)
+    for problem in state.problems[:_PROBLEMS]:
+        yield Finding("pages", "warn", problem, "The text is searched all the same, as far as it could be read.")
+    if len(state.problems) > _PROBLEMS:
+        yield Finding("pages", "warn", f"... and {len(state.problems) - _PROBLEMS} more like that.")
+
+
 def _library(app: App) -> Iterator[Finding]:
     if not app.vm.config.library:
         return
@@ -387,6 +403,7 @@ CHECKS: dict[str, Check] = {
     "jobs": _jobs,
     "bank": _bank,
     "provider": _provider,
+    "pages": _pages,
     "library": _library,
     "vectors": _vectors,
     "locks": _locks,

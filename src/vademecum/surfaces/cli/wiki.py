@@ -9,6 +9,7 @@ import click
 
 from vademecum.surfaces.cli.app import Group
 from vademecum.surfaces.cli.wiki_compile import compile_, file_, ingest
+from vademecum.surfaces.cli.wiki_lint import lint
 from vademecum.surfaces.cli.wiki_search import links, orphans, read, search
 
 
@@ -21,6 +22,7 @@ wiki.add_command(search)
 wiki.add_command(read)
 wiki.add_command(links)
 wiki.add_command(orphans)
+wiki.add_command(lint)
 wiki.add_command(compile_)
 wiki.add_command(ingest)
 wiki.add_command(file_)

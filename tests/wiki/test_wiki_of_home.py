@@ -1,0 +1,97 @@
+"""The pages of a home: entries of the log and decisions one by one, other folders, reindex and doctor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from folders import matches, written
+
+import vademecum
+from vademecum.agent.vademecum import Vademecum
+from vademecum.agent.wiki_sources import open_index
+from vademecum.errors import ConfigError
+from vademecum.model import Origin
+from vademecum.surfaces.cli.app import run_command
+
+
+@pytest.fixture
+def vm(tmp_path: Path) -> Iterator[Vademecum]:
+    with vademecum.open(tmp_path / "home", "lyra") as made:
+        yield made
+
+
+def test_an_entry_of_the_log_is_a_section_with_its_agent_time_and_id(vm: Vademecum) -> None:
+    vm.vault.log("deploy", "gateway moved to blue", body="took three minutes")
+    second = vm.vault.log("note", "quokka was seen").entry
+    assert second is not None
+    index = open_index(vm)
+    index.refresh()
+    (number,) = index.db.all("SELECT rowid FROM wiki_text WHERE wiki_text MATCH 'quokka'")
+    ((section, text),) = index.passages([number[0]])
+    assert (section.author, section.time_ms, section.block) == ("lyra", second.time, second.id)
+    assert section.origin == Origin.agent("lyra")
+    assert text.startswith("- ") and "three minutes" not in text
+    third = vm.vault.log("note", "numbat was seen").entry
+    assert third is not None
+    index.refresh()
+    assert matches(index, "numbat") == [second.path]
+    assert [one.id for one in index.sections([number[0]])] == [number[0]]
+
+
+def test_a_decision_is_a_section_under_its_heading(vm: Vademecum) -> None:
+    vm.vault.decide("Secrets live in the keyring", why="a file can be read", origin=Origin.assistant())
+    with (vm.home.root / "vault/Decisions.md").open("a") as stream:
+        stream.write("\n## 2026-01-15 Wombats are welcome\n\nbecause they are\n")
+    index = open_index(vm)
+    index.refresh()
+    sections = {one.headings[-1]: one for one in index.sections_of(index.page("Decisions").id) if one.headings}
+    made = next(one for heading, one in sections.items() if "keyring" in heading)
+    assert (made.author, made.origin.kind, bool(made.block)) == ("lyra", "agent", True)
+    typed = next(one for heading, one in sections.items() if "Wombats" in heading)
+    assert (typed.author, typed.origin, typed.time_ms) == ("", Origin.file(), 1768435200000)
+
+
+def test_folders_of_the_configuration_are_sources_and_outside_ones_say_so(tmp_path: Path) -> None:
+    written(tmp_path / "books", {"Book.md": "lemur"})
+    config = {"wiki.sources": [{"path": str(tmp_path / "books"), "name": "reading", "outside": True}]}
+    with vademecum.open(tmp_path / "home", config=config) as vm:
+        index = open_index(vm)
+        index.refresh()
+        page = index.page("reading:Book")
+        assert (page.origin.kind, page.origin.name, page.origin.item) == ("connector", "reading", "Book.md")
+    twice = {"wiki.sources": [{"path": str(tmp_path / "books"), "name": "vault"}]}
+    with vademecum.open(tmp_path / "home", config=twice) as vm, pytest.raises(ConfigError):
+        open_index(vm)
+
+
+def test_reindex_reads_every_page_again_and_doctor_names_what_could_not_be_read(
+    vm: Vademecum, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(vm.home.root / "vault", {"a.md": "one", "bad.md": "---\nkey: [unclosed\n---\ntwo"})
+    arguments = ["--home", str(vm.home.root), "--agent", "lyra"]
+    assert run_command([*arguments, "reindex", "--vectors", "none", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pages"] == 2
+    run_command([*arguments, "doctor", "--json"])
+    told = [one for one in json.loads(capsys.readouterr().out)["results"] if one["check"] == "pages"]
+    assert [one["state"] for one in told] == ["ok", "warn"]
+    assert told[1]["message"].startswith("vault:bad.md: its front matter is not valid YAML")
+
+
+def test_the_index_is_in_no_backup_and_may_be_deleted(vm: Vademecum, capsys: pytest.CaptureFixture[str]) -> None:
+    import zipfile
+
+    written(vm.home.root / "vault", {"a.md": "one"})
+    index = open_index(vm)
+    index.refresh()
+    target = vm.home.root.parent / "saved.zip"
+    assert run_command(["--home", str(vm.home.root), "backup", str(target)]) == 0
+    assert not [name for name in zipfile.ZipFile(target).namelist() if "cache.db" in name]
+    vm.close()
+    for path in vm.home.root.glob("cache.db*"):
+        path.unlink()
+    again = open_index(vm)
+    again.refresh()
+    assert matches(again, "one") == ["a.md"]
