@@ -40,6 +40,14 @@ def test_without_a_source_in_the_configuration_there_is_no_such_tool(tmp_path: P
     assert "library" not in [spec.name for spec in vademecum.open(tmp_path).tools()]
 
 
+def test_only_the_owner_has_it_whose_tokens_and_folders_they_are(vm: vademecum.Vademecum) -> None:
+    assert "library" in [spec.name for spec in vm.tools()]
+    other = vm.as_(user="guest")
+    assert "library" not in [spec.name for spec in other.tools()]
+    with other.session() as s:
+        assert call(s, action="search", source="arxiv", query="memory")["code"] == "not_found"
+
+
 def test_all_tools_together_stay_within_their_budget(arxiv: Arxiv, tmp_path: Path) -> None:
     config: dict[str, Any] = {"library": {"arxiv": {}, "github": {}, "notes": {"type": "obsidian"}}}
     vm = vademecum.open(tmp_path, config=config | {"memory.provider": "bank", "embedder": "off"})

@@ -272,3 +272,14 @@ def test_something_that_is_no_json_is_a_passing_fault() -> None:
         with pytest.raises(SourceError, match="not JSON") as caught:
             web_of(server, Time()).json("GET", "/a")
     assert caught.value.passing
+
+
+@pytest.mark.parametrize("body", [b'{"password": "hunter2"}', b"%PDF-1.4 \xff\xfe"])
+def test_an_answer_with_a_secret_or_that_is_no_text_is_not_kept(cache_db: Database, body: bytes) -> None:
+    time = Time()
+    cache = Cache(lambda: cache_db, "src#1", time, clean=lambda text: text.replace("hunter2", "[secret]"))
+    with Things() as server:
+        server.faults.append(Fault(body=body, headers={"ETag": '"v1"'}))
+        web = Web("src", server.url, own=True, clock=time, sleep=time.sleep, cache=cache)
+        assert web.get("/a").body == body
+    assert cache_db.all("SELECT * FROM library_copies") == []

@@ -118,7 +118,7 @@ def registry(vm: Vademecum | None = None) -> dict[str, Tool]:
         tools += _of_vault()
     if vm is not None and _has_pages(vm):
         tools += _of_wiki()
-    if vm is not None and vm.config.library:
+    if vm is not None and vm.config.library and vm.actor.is_owner:  # its tokens and folders are the owner's
         tools += _of_library(vm)
     return {tool.spec.name: tool for tool in tools}
 

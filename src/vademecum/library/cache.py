@@ -24,8 +24,17 @@ LARGEST = 4_000_000
 class Cache:
     """The copies of one source. Thread-safe."""
 
-    def __init__(self, db: Callable[[], Database], space: str, clock: Clock, *, most: int = MOST) -> None:
-        self._db, self.space, self._clock, self._most = db, space, clock, most
+    def __init__(
+        self,
+        db: Callable[[], Database],
+        space: str,
+        clock: Clock,
+        *,
+        most: int = MOST,
+        clean: Callable[[str], str] | None = None,
+    ) -> None:
+        """`clean` takes secrets out of a text."""
+        self._db, self.space, self._clock, self._most, self._clean = db, space, clock, most, clean
 
     def get(self, kind: str, key: str) -> Copy | None:
         """The copy of that kind (`document`, `search`, `web` ...), or None."""
@@ -43,6 +52,17 @@ class Cache:
             rows.put(self._db(), self._in(kind), _short(key), copy, most=self._most)
         except (LockedError, StorageError):
             return
+
+    def put_answer(self, key: str, body: bytes, tag: str) -> None:
+        """Keep what a server answered, unless it is no text or holds a secret, which is kept nowhere."""
+        if len(body) > LARGEST:
+            return
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError:
+            return
+        if self._clean is None or self._clean(text) == text:
+            self.put("web", key, body, tag)
 
     def confirmed(self, kind: str, key: str) -> None:
         """The source says that the copy is still what it has."""

@@ -149,7 +149,9 @@ class Library:
     def cache(self, name: str) -> Cache:
         """The copies of the source `name` as it is configured now: with other settings it is another source."""
         given = json.dumps(self._entries.get(name, {}), sort_keys=True, default=str)
-        return Cache(self._db, f"{name}#{hashlib.sha256(given.encode()).hexdigest()[:8]}", self._clock)
+        return Cache(
+            self._db, f"{name}#{hashlib.sha256(given.encode()).hexdigest()[:8]}", self._clock, clean=self._clean
+        )
 
     def close(self) -> None:
         """Let go of all connections; the object may be used again."""

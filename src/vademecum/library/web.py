@@ -154,7 +154,7 @@ class Web:
     ) -> Reply:
         """GET `path`, which is below the base, or a whole URL of any public host. Raises SourceError, RefusedError.
 
-        An answer with an entity tag is kept, and asked for again with it: an unchanged one costs nothing to fetch.
+        A text with an entity tag is kept, and asked for again with it: an unchanged one costs nothing to fetch.
         """
         url = self._url(path, query)
         if self._cache is None or expected:
@@ -171,7 +171,7 @@ class Web:
         if reply.status == 304:
             raise self._error(url, reply)
         if tag := reply.headers.get("etag", ""):
-            cache.put("web", key, reply.body, tag)
+            cache.put_answer(key, reply.body, tag)
         return reply
 
     def send(
