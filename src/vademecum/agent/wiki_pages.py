@@ -7,6 +7,7 @@ that agent's, and taints whoever reads it. Invariant: opening reads nothing; wha
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from vademecum.agent.vademecum import Vademecum
     from vademecum.models.embedder import Embedder
+    from vademecum.wiki.compile import Compiled
     from vademecum.wiki.types import PageHead, Section
     from vademecum.wiki.wiki import Wiki
 
@@ -39,9 +41,16 @@ def open_wiki(vm: Vademecum) -> Wiki:
             lambda: _held(vm),
             lambda load: _embedder(vm, load=load),
             lambda page, section: origin_of(vm, made, page, section),
+            partial(_compile, vm),
         )
     )
     return made
+
+
+def _compile(vm: Vademecum, *, by: Origin | None, dry_run: bool, prose: bool) -> Compiled:
+    from vademecum.agent.compiling import compile_wiki
+
+    return compile_wiki(vm, by=by, dry_run=dry_run, prose=prose)
 
 
 def in_use(vm: Vademecum) -> bool:

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from vademecum.errors import UsageError
+from vademecum.errors import RefusedError, UsageError
 from vademecum.late import dataclass
 from vademecum.model import Origin, tokens
 from vademecum.wiki.answer import DatedBy, WikiAnswer, WikiHit, WikiPage
@@ -20,6 +20,7 @@ from vademecum.wiki.answer import DatedBy, WikiAnswer, WikiHit, WikiPage
 if TYPE_CHECKING:
     from vademecum.models.embedder import Embedder
     from vademecum.store.wiki_search import Within
+    from vademecum.wiki.compile import Compiled
     from vademecum.wiki.graph import Graph
     from vademecum.wiki.index import Index
     from vademecum.wiki.read import Part
@@ -48,6 +49,8 @@ class Parts:
     held: Callable[[], Callable[[Origin], bool] | None]
     embedder: Callable[[bool], Embedder | None]
     origin: Callable[[PageHead, Section | None], Origin]
+    compile: Callable[..., Compiled] | None = None
+    """None where pages are only read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,16 @@ class Wiki:
     def refresh(self, *, progress: Callable[[int, int], None] | None = None) -> Changes:
         """Take in what changed in the files; what was found is said."""
         return self.index.refresh(progress=progress)
+
+    def compile(self, *, by: Origin | None = None, dry_run: bool = False, prose: bool = True) -> Compiled:
+        """Write the pages below `Wiki/` whose inputs changed, as `by` (None: the assistant); `prose` False: no model.
+
+        Raises RefusedError where pages are only read, for another user than the owner, and when another agent compiles
+        this wiki; LockedError, StorageError.
+        """
+        if self._parts.compile is None:
+            raise RefusedError("These pages are only read here. Nothing was written.", "Compile them from their home.")
+        return self._parts.compile(by=by, dry_run=dry_run, prose=prose)
 
     def search(
         self,
