@@ -16,12 +16,13 @@ from vademecum.late import dataclass, field
 from vademecum.search.fuse import LEAST_COSINE, scaled
 from vademecum.search.prepare import fold
 from vademecum.search.query import Term, has_letters, literal
-from vademecum.search.rank import Reader, Wanted
+from vademecum.search.rank import Wanted
 from vademecum.search.snippet import same_length
 from vademecum.store import wiki as rows
 from vademecum.store.message_index import tokenizer
 from vademecum.store.wiki_search import WikiText, Within
 from vademecum.wiki.asking import Plan, plan, telling_terms
+from vademecum.wiki.counting import Counter
 from vademecum.wiki.names import name_key
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ its answer have 0.3 to 0.7, unrelated ones 0.0 to 0.25."""
 _ALONE, _ALONE_MORE = 0.30, 0.025
 """The cosine that is enough without any word, and what more with each tenfold of passages: of many one is near by
 chance."""
-_BY_WORDS, _TOGETHER, _BY_MEANING, _TITLED = 40, 15, 40, 10
+_BY_WORDS, _TOGETHER, _BY_MEANING, _TITLED = 30, 10, 30, 8
 """Passages that each way of finding brings."""
 _FREQUENT, _FEW = 0.03, 500
 """A word in more than this share of the passages (and in more than _FEW) finds too many, unless there is no better."""
@@ -211,28 +212,20 @@ class Finder:
 
     def _score(self, found: Sequence[Candidate]) -> None:
         """What of the question stands in each: in its text, its headings, the title of its page."""
-        reader = self._reader()
+        counter = self._counter()
         typed = literal(self.plan.query.text)
-        around: dict[str, list[float]] = {}
-
-        def counts(text: str, worth: float) -> list[float]:
-            key = f"{worth}{text}"
-            if key not in around:
-                around[key] = [worth * count for count in reader.counts(text)]
-            return around[key]
-
         for one in found:
-            head = counts(" ".join((one.page.title, *one.page.aliases, one.page.path.replace("/", " "))), _TITLE)
-            above = counts(" ".join(one.section.headings), _HEADING)
+            head = counter.kept(" ".join((one.page.title, *one.page.aliases, one.page.path.replace("/", " "))))
+            above = counter.kept(" ".join(one.section.headings))
             long = 0.4 + 0.6 * min(4.0, len(one.text) / (6 * _USUAL))
-            here = [count / long for count in reader.counts(one.text)]
-            one.counts = [sum(three) for three in zip(here, above, head, strict=True)]
-            one.exact = " " in typed and typed in literal(one.text)
+            three = zip(counter.counts(one.text), above, head, strict=True)
+            one.counts = [here / long + _HEADING * high + _TITLE * top for here, high, top in three]
             self._weigh(one)
+            one.exact = one.cover == 1.0 and " " in typed and typed in literal(one.text)
 
-    def _reader(self) -> Reader:
+    def _counter(self) -> Counter:
         pairs = zip(self.plan.terms, self.plan.weights, strict=True)
-        return Reader([Wanted.of(term, worth, self._words) for (term, _), worth in pairs], "", self._words)
+        return Counter([Wanted.of(term, worth, self._words) for (term, _), worth in pairs], self._words)
 
     def _weigh(self, one: Candidate) -> None:
         asked = self.plan
@@ -250,15 +243,10 @@ class Finder:
                 pages.setdefault(one.page.id, []).append(one)
         keys = {n: name_key(some[0].page.name) for n, some in pages.items()}
         told = self._text.linked(list(dict.fromkeys(keys.values())), 20)
-        asked = self.plan
-        reader = Reader(
-            [Wanted.of(t, w, self._words) for (t, _), w in zip(asked.terms, asked.weights, strict=True)],
-            "",
-            self._words,
-        )
+        counter = self._counter()
         for n, some in pages.items():
             count, texts = told[keys[n]]
-            extra = [_ANCHOR * min(1, one) for one in reader.counts(" ".join(texts))] if texts else []
+            extra = [_ANCHOR * min(1, one) for one in counter.counts(" ".join(texts))] if texts else []
             for one in some:
                 one.links = count
                 if extra:
