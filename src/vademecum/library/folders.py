@@ -175,7 +175,10 @@ class FolderSource(LibrarySource):
 
     def _unread(self) -> str:
         """Which files could not be read, and why."""
-        bad = [one for one in self.index.pages() if one.problem]
+        from vademecum.store.wiki import faulty
+
+        index = self.index
+        bad = [index.head(row) for number in index.numbers for row in faulty(index.db, number)]
         if not bad:
             return ""
         few = "; ".join(f"{self.id_of(one)}: {_plain(one.problem)}" for one in bad[:3])

@@ -143,6 +143,12 @@ def pages(db: Database, source: int | None = None) -> list[PageRow]:
     return [PageRow(*row) for row in db.all(sql, (source,))]
 
 
+def faulty(db: Database, source: int) -> list[PageRow]:
+    """The pages of a source that could not be read as they should be, by path."""
+    sql = f"SELECT {PAGE} FROM wiki_pages WHERE source = ? AND problem <> '' ORDER BY path"
+    return [PageRow(*row) for row in db.all(sql, (source,))]
+
+
 def page(db: Database, n: int) -> PageRow | None:
     """The page of that number."""
     row = db.one(f"SELECT {PAGE} FROM wiki_pages WHERE n = ?", (n,))
