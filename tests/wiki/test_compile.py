@@ -387,7 +387,7 @@ def test_a_person_who_compiles_is_not_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_long_lived_process_compiles_after_a_change_when_it_is_told_to(tmp_path: Path) -> None:
-    from vademecum.agent.compiling import enqueue_compile
+    from vademecum.agent.wiki_tier import enqueue_compile
     from vademecum.agent.worker import handlers
 
     manual = knowing(tmp_path)
@@ -400,6 +400,17 @@ def test_a_long_lived_process_compiles_after_a_change_when_it_is_told_to(tmp_pat
     assert enqueue_compile(vm) == 0
     told(vm, "On Fridays Anna Berg is at the university.", 9)
     assert enqueue_compile(vm) == 1
+
+
+def test_a_wiki_that_another_home_compiles_is_left_to_it(tmp_path: Path) -> None:
+    from vademecum.agent.wiki_tier import enqueue_compile
+
+    vm = knowing(tmp_path, **{"wiki.compile": "auto"})
+    compiled(vm)
+    index = page(vm, "index")
+    index.write_text(index.read_text().replace("by=lyra", "by=stranger"))
+    assert enqueue_compile(vm) == 0
+    assert not (tmp_path / "agents" / "stranger").exists()
 
 
 def test_times_of_validity_stand_in_the_timeline(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from vademecum.agent.compile_pages import Passages
@@ -31,13 +31,11 @@ from vademecum.wiki.subjects import names_of
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
-    from vademecum.gate.selector import Selector
-    from vademecum.jobs import Outcome
     from vademecum.vault.decision_text import Decision
     from vademecum.vault.projects import Project
-    from vademecum.wiki.tier import WikiTier
 
-KIND = "compile"
+PURPOSE = "compile"
+"""Under what requests to a model are booked."""
 _COMPARED = 50  # newest facts about a name that a decision is held against
 _READ = 4_000  # characters of a note in which names are looked for
 
@@ -69,7 +67,7 @@ def compile_wiki(
     act = Act("approved", str(by), rule="compiled") if person else None
     compiler = Compiler(shelf(vm), Rules(vm.config.gate.local_tools, vm.actor), act=act)
     said, why = dict[str, Sequence[Sentence]](), ""
-    ask = asker(vm, KIND) if prose and not dry_run else None
+    ask = asker(vm, PURPOSE) if prose and not dry_run else None
     if ask is not None:  # outside of the lock: it may take long
         from vademecum.agent.compile_prose import write_prose
 
@@ -78,28 +76,6 @@ def compile_wiki(
         found = collect(vm)  # under the lock: what was forgotten meanwhile is not put back
         pages = compiler.write(found.inputs, said, dry_run=dry_run, progress=progress)
     return Compiled(pages, dry_run, bool(said), (*found.notes, *([why] if why else [])))
-
-
-def tier(vm: Vademecum) -> WikiTier:
-    """The wiki as the gate knows it."""
-    from vademecum.wiki.tier import WikiTier
-
-    return WikiTier(shelf(vm), lambda selector: _cited_as(vm, selector))
-
-
-def _cited_as(vm: Vademecum, selector: Selector) -> set[str]:
-    """What a selector means, as compiled pages cite it."""
-    from vademecum.agent.vaulting import tier as vault_tier
-    from vademecum.bank.tier import FactsTier
-    from vademecum.core.tiers import NotesTier
-    from vademecum.vault.decision_text import FILE, TITLE
-
-    found = {f"fact:{copy.place.partition('#')[0]}" for copy in FactsTier(vm.bank).copies(selector)}
-    found |= {f"note:{copy.place}" for copy in NotesTier(vm.notes).copies(selector)}
-    for copy in vault_tier(vm).copies(selector):
-        page, _, id_ = copy.place.partition("#")
-        found |= {f"{TITLE}#^{id_}", f"{TITLE}#{id_}"} if page == FILE else {f"{page}#^{id_}" if id_ else page}
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,31 +381,3 @@ def _signers(vm: Vademecum) -> set[str]:
             head = read_head(stream.readline(4096))
         found |= {head.agent} if head else set()
     return found
-
-
-# --- in the background
-
-
-def enqueue_compile(vm: Vademecum) -> int:
-    """Queue a compile when `wiki.compile` is `auto` and something was written since the last one was queued."""
-    if vm.config.wiki.compile != "auto":
-        return 0
-    rows = vm.gate.audit.store.rows("tier IN ('facts', 'notes', 'vault', 'quarantine') AND decision <> 'staged'", {}, 1)
-    if not rows:
-        return 0
-    agent = _compiling_agent(vm) or vm.actor.agent
-    return int(bool(vm.queue.add(KIND, f"{agent} {rows[0].n}", {"agent": agent}, once=True)))
-
-
-def _compiling_agent(vm: Vademecum) -> str:
-    from vademecum.wiki.shelf import INDEX
-
-    block = shelf(vm).block(INDEX)[1]
-    return block.by if block is not None else ""
-
-
-def run_compile(vm: Vademecum, payload: dict[str, Any]) -> Outcome:
-    """The job: compile what changed. Raises LockedError, StorageError."""
-    if vm.config.wiki.compile != "auto":
-        return "`wiki.compile` is manual: nothing was compiled."
-    return compile_wiki(vm.as_(payload["agent"], "owner")).line

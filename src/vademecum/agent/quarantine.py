@@ -27,8 +27,9 @@ _CUT = 80  # a snapshot that holds so much of an entry's beginning holds the ent
 
 def keepers(vm: Vademecum) -> list[Keeper]:
     """Every place of the agent that keeps texts by origin."""
-    from vademecum.agent import compiling
+    from vademecum.agent.library_notes import notes as library_notes
     from vademecum.agent.vaulting import tier
+    from vademecum.agent.wiki_tier import LateWikiTier
     from vademecum.bank.tier import FactsTier
     from vademecum.core.daily import DailyTier
     from vademecum.core.tiers import CoreTier, NotesTier, SkillsTier
@@ -42,7 +43,8 @@ def keepers(vm: Vademecum) -> list[Keeper]:
         FactsTier(vm.bank),
         SessionsTier(vm.db, vm.actor, vm.clock),
         tier(vm),
-        compiling.tier(vm),
+        LateWikiTier(vm),
+        library_notes(vm),
     ]
 
 

@@ -269,15 +269,16 @@ class Vademecum:
     @lazy
     def review(self) -> Review:
         """What a person decides: pending, show, approve, reject what waits; undo what was written."""
-        from vademecum.agent import compiling, library_notes
+        from vademecum.agent import library_notes
         from vademecum.agent.vaulting import tier
+        from vademecum.agent.wiki_tier import LateWikiTier
         from vademecum.gate.proposals import Proposals
         from vademecum.gate.review import Review
 
         # they register the tiers through which an approval is carried out
         _ = self.memory, self.notes, self.daily, self.bank
         self.gate.register(tier(self))
-        self.gate.register(compiling.tier(self))
+        self.gate.register(LateWikiTier(self))
         self.gate.register(library_notes.notes(self))
         return Review(self.gate, Proposals(self.db, self.actor, self.clock, self.config.gate))
 

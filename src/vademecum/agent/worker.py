@@ -35,9 +35,9 @@ log = logging.getLogger("vademecum.worker")
 
 def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float = POLL_SECONDS) -> None:
     """Run jobs of the whole home, of all agents and users, until `stop` is set. Meant for a thread of its own."""
-    from vademecum.agent.compiling import enqueue_compile
     from vademecum.agent.embedding import enqueue_embedding, wanted
     from vademecum.agent.retaining import enqueue_left_behind
+    from vademecum.agent.wiki_tier import enqueue_compile
     from vademecum.agent.wiki_vectors import look_after
 
     day, swept_at = "", 0.0
@@ -74,7 +74,7 @@ def run_background(vm: Vademecum, stop: threading.Event, *, poll_seconds: float 
 
 def handlers(vm: Vademecum) -> dict[str, Handler]:
     """What runs each kind of job."""
-    from vademecum.agent import compiling, consolidating, embedding, retainer, retaining
+    from vademecum.agent import consolidating, embedding, retainer, retaining, wiki_tier
     from vademecum.agent.review import KIND
     from vademecum.agent.reviewer import run_review
 
@@ -85,7 +85,7 @@ def handlers(vm: Vademecum) -> dict[str, Handler]:
         retaining.KIND: partial(retainer.run_retention, vm),
         retaining.ASK_KIND: partial(retainer.run_extraction, vm),
         consolidating.KIND: partial(consolidating.run_consolidation, vm),
-        compiling.KIND: partial(compiling.run_compile, vm),
+        wiki_tier.KIND: partial(wiki_tier.run_compile, vm),
     }
 
 
