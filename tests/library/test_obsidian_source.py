@@ -310,6 +310,17 @@ def test_what_a_session_wrote_is_forgotten_and_no_other_byte(notes: Notes, vm: V
     assert notes.copies(Selector("session", "S1")) == []
 
 
+def test_forgetting_reaches_a_vault_and_leaves_what_others_wrote_there(notes: Notes, vm: Vademecum, vault: Path):
+    (vault / "Log.md").write_bytes(b"by hand: plum jam is fine\r\n")
+    notes.append("garden:Log", "first line\nplum jam is fine\nlast line", origin=ME)
+    notes.append("garden:Log", "of that session", origin=ME, session="S1")
+    vm.forget(Selector("entry", "plum jam is fine"), by=Origin.person())
+    kept = b"by hand: plum jam is fine\r\nfirst line\r\n\r\nlast line\r\n"
+    assert (vault / "Log.md").read_bytes() == kept + b"of that session\r\n"
+    vm.forget("session:S1", by=Origin.person())
+    assert (vault / "Log.md").read_bytes() == kept
+
+
 def test_an_editor_that_replaces_the_file_while_it_is_added_to_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -208,10 +208,11 @@ class Notes:
                 meant = selector.matches(Origin.parse(row.origin), session=row.session, user=row.user, heard=heard)
             path = self._path(row.target)
             if meant and text and path is not None and _found(read_bytes(path) or b"", text) is not None:
-                found.append(Copy(TIER, row.target, text, row.origin, row.user, row.session, whole=True))
+                whole = selector.kind != "entry"
+                found.append(Copy(TIER, row.target, text, row.origin, row.user, row.session, whole=whole))
         return found
 
-    def erase(self, copies: Sequence[Copy], texts: Sequence[str], by: Origin) -> None:  # noqa: ARG002  all are whole
+    def erase(self, copies: Sequence[Copy], texts: Sequence[str], by: Origin) -> None:
         """See `Keeper.erase`: our own words leave the note; a note that held nothing else goes."""
         for copy in copies:
             path = self._path(copy.place)
@@ -222,7 +223,8 @@ class Notes:
                 at = None if data is None else _found(data, copy.text)
                 if data is None or at is None:
                     continue
-                left = data[: at[0]] + data[at[1] :]
+                stays = b"" if copy.whole else _cut(data[at[0] : at[1]], texts, data)
+                left = data[: at[0]] + stays + data[at[1] :]
                 state = _state(left) if left.strip() else NO_FILE
                 effect = Effect(copy.text, "", copy.place, _state(data), state)
                 origin = Origin.parse(copy.origin)
@@ -281,6 +283,17 @@ def _found(data: bytes, text: str) -> tuple[int, int] | None:
             behind = end.encode(encoding)
             return at, after + len(behind) if data[after:].startswith(behind) else after
     return None
+
+
+def _cut(part: bytes, texts: Sequence[str], data: bytes) -> bytes:
+    """`part` of a file with the content `data`, without `texts`."""
+    from vademecum.wiki.text import decode
+
+    encoding = decode(data).encoding
+    for text in texts:
+        for end in ("\n", "\r\n"):
+            part = part.replace(text.replace("\n", end).encode(encoding, "ignore"), b"")
+    return part
 
 
 def _keep(path: Path, data: bytes, state: str) -> None:
