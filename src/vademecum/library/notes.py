@@ -280,8 +280,8 @@ def _found(data: bytes, text: str) -> tuple[int, int] | None:
         at = data.rfind(body)
         if at >= 0:
             after = at + len(body)
-            behind = end.encode(encoding)
-            return at, after + len(behind) if data[after:].startswith(behind) else after
+            behind = next((one for one in ("\r\n", "\n") if data[after:].startswith(one.encode(encoding))), "")
+            return at, after + len(behind.encode(encoding))
     return None
 
 
