@@ -73,3 +73,18 @@ def test_another_agent_is_refused_and_told_which_one_compiles(cli: Cli) -> None:
     refused = cli("--agent", "orion", "wiki", "compile", "--json")
     assert (refused.code, refused.json["error"]["code"]) == (1, "refused")
     assert "--agent default" in refused.json["error"]["hint"]
+
+
+def test_the_history_shows_of_a_page_what_changed_and_one_row_whole(cli: Cli) -> None:
+    knowing(cli)
+    cli("wiki", "compile")
+    cli("retain", "On Fridays Anna Berg is at the university")
+    cli("wiki", "compile")
+    rows = cli("history", "Entities/anna-berg", "--json").json["results"]
+    newest = next(row for row in rows if row["target"] == "Entities/anna-berg")
+    rows = cli("history", "--limit", "50").out.split("\n\n#")
+    shown = next(row for row in rows if row.startswith(f"{newest['id']} "))
+    assert "On Fridays Anna Berg is at the university" in shown
+    assert ANNA not in shown
+    whole = cli("history", str(newest["id"])).out
+    assert whole.count("## What is known") == 2

@@ -18,6 +18,9 @@ from vademecum.surfaces.cli.output import Style, clock_time, plural, printable
 if TYPE_CHECKING:
     from vademecum.gate.audit import Audit, AuditEntry
 
+_LINES = 12
+"""Lines of a text that a list of rows shows."""
+_COMPARED = 2_000  # lines of two texts that are compared
 _PROPOSAL_ID = 26
 
 
@@ -49,7 +52,7 @@ def history(app: App, entry: str | None, origin: str | None, limit: int) -> None
         app.emit_list([entry_json(row) for row in rows], app.style.dim(hint), query=entry or "", hint=hint)
         return
     for position, row in enumerate(rows):
-        print("\n".join([*([""] if position else []), *entry_lines(app.style, row)]))
+        print("\n".join([*([""] if position else []), *entry_lines(app.style, row, whole=len(rows) == 1)]))
     undoable = next((row.n for row in rows if row.written and row.state), None)
     if undoable is not None:
         print(app.style.dim(f"\n{plural(len(rows), 'row')}. `vademecum undo {undoable}` takes the newest change back."))
@@ -121,8 +124,8 @@ def entry_json(row: AuditEntry) -> dict[str, object]:
     }
 
 
-def entry_lines(style: Style, row: AuditEntry) -> list[str]:
-    """A row for people."""
+def entry_lines(style: Style, row: AuditEntry, *, whole: bool = True) -> list[str]:
+    """A row for people; of long texts, unless `whole`, only what differs and their beginning."""
     place = row.target if row.tier == "core" else f"{row.tier}/{row.target}"
     paint = style.bad if row.decision in ("refused", "rejected") else style.good if row.written else style.warn
     head = f"{style.bold(f'#{row.n}')}  {paint(row.decision)}  {row.action} {printable(place)}"
@@ -133,10 +136,31 @@ def entry_lines(style: Style, row: AuditEntry) -> list[str]:
     about += [f"session {row.session}"] if row.session else []
     about += [f"proposal {row.proposal}"] if row.proposal else []
     lines = [f"{head}  {style.dim(' · '.join(about))}"]
-    for mark, text, sha256 in (("-", row.before, row.before_sha256), ("+", row.after, row.after_sha256)):
-        if sha256:
+    before, after, left = (row.before, row.after, 0) if whole else _shortened(row.before, row.after)
+    for mark, text, sha256 in (("-", before, row.before_sha256), ("+", after, row.after_sha256)):
+        if sha256 and text != "":
             lines.append(_text(style, mark, text))
-    return lines
+    more = f"    {plural(left, 'line')} more: `vademecum history {row.n}` shows all."
+    return [*lines, style.dim(more)] if left else lines
+
+
+def _shortened(before: str | None, after: str | None) -> tuple[str | None, str | None, int]:
+    """Both texts, and how many lines are left out: of long ones what only one of them has, and at most some lines."""
+    gone, come = (before or "").split("\n"), (after or "").split("\n")
+    if len(gone) + len(come) <= 2 * _LINES:
+        return before, after, 0
+    if before and after and len(gone) + len(come) <= _COMPARED:
+        from difflib import SequenceMatcher  # only for long texts
+
+        steps = SequenceMatcher(None, gone, come, autojunk=False).get_opcodes()
+        changed = [step[1:] for step in steps if step[0] != "equal"]
+        gone, come = (
+            [line for start, end, _, _ in changed for line in gone[start:end]],
+            [line for _, _, start, end in changed for line in come[start:end]],
+        )
+    left = max(0, len(gone) - _LINES) + max(0, len(come) - _LINES)
+    one, other = "\n".join(gone[:_LINES]), "\n".join(come[:_LINES])
+    return None if before is None else one, None if after is None else other, left
 
 
 def _text(style: Style, mark: str, text: str | None) -> str:
