@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from vademecum.agent.wiki_sources import open_index
 from vademecum.errors import ConfigError
 from vademecum.model import Origin
 from vademecum.surfaces.cli.app import run_command
+from vademecum.wiki.graph import Graph
 
 
 @pytest.fixture
@@ -39,6 +41,43 @@ def test_an_entry_of_the_log_is_a_section_with_its_agent_time_and_id(vm: Vademec
     index.refresh()
     assert matches(index, "numbat") == [second.path]
     assert [one.id for one in index.sections([number[0]])] == [number[0]]
+
+
+def test_a_long_log_that_grew_is_indexed_as_if_it_was_read_as_a_whole(vm: Vademecum) -> None:
+    page = vm.vault.log("note", "the first of many").entry
+    assert page is not None
+    path = vm.home.root / "vault" / page.path
+    lines = path.read_text()
+    path.write_text(lines + "".join(f"- typed by hand, number {n} [[Note {n}]] ^by-hand-{n}\n" for n in range(150)))
+    plain = written(vm.home.root / "vault", {
+        "plain.md": "# A log\n\n" + "".join(f"- 2026-01-02T10:00:{n % 60:02}Z did {n} #t{n}\n" for n in range(150))
+    }) / "plain.md"  # fmt: skip
+    index = open_index(vm)
+    index.refresh()
+    numbers = [one.id for one in index.sections_of(index.page(page.path).id)]
+    for n in range(3):
+        vm.vault.log("deploy", f"numbat {n} [[Other {n}]]", body="with\na body" * n)
+        with path.open("a") as stream:
+            stream.write(f"- typed, wombat {n} #tag{n}\n  and more\n")
+        with plain.open("a") as stream:
+            stream.write(f"- 2026-01-03T10:00:00Z quoll {n}\n  indented [[Note {n}]]\n\n- 2026-01-03T10:00:01Z end\n")
+        assert sorted(index.refresh().changed) == [f"vault:{page.path}", "vault:plain.md"]
+
+    def state() -> list[object]:
+        found: list[object] = []
+        for head in index.pages():
+            found.append(replace(head, id=0))
+            found += [replace(one, id=0, page=0) for one in index.sections_of(head.id)]
+            found += [(one.line, one.raw) for one in Graph(index).outlinks(head)]
+            found += index.db.all("SELECT id, line FROM wiki_blocks WHERE page = ? ORDER BY line, id", (head.id,))
+        return found
+
+    before = state()
+    assert [one.id for one in index.sections_of(index.page(page.path).id)][: len(numbers) - 1] == numbers[:-1]
+    assert matches(index, "wombat") == matches(index, "numbat") == [page.path]
+    index.clear()
+    index.refresh()
+    assert before == state()
 
 
 def test_a_decision_is_a_section_under_its_heading(vm: Vademecum) -> None:

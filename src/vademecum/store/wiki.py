@@ -232,10 +232,22 @@ def names_of(db: Database, page: int) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in db.all("SELECT key, kind FROM wiki_names WHERE page = ?", (page,))]
 
 
-def sections_of(db: Database, page: int) -> list[SectionRow]:
-    """The sections of a page from top to bottom."""
-    sql = f"SELECT {SECTION} FROM wiki_sections WHERE page = ? ORDER BY first, start"
-    return [SectionRow(*row) for row in db.all(sql, (page,))]
+def sections_of(db: Database, page: int, *, from_line: int = 0) -> list[SectionRow]:
+    """The sections of a page from top to bottom, or those that begin in a line or below it."""
+    sql = f"SELECT {SECTION} FROM wiki_sections WHERE page = ? AND first >= ? ORDER BY first, start"
+    return [SectionRow(*row) for row in db.all(sql, (page, from_line))]
+
+
+def last_sections(db: Database, page: int, limit: int) -> list[SectionRow]:
+    """The last sections of a page, from the bottom up."""
+    sql = f"SELECT {SECTION} FROM wiki_sections WHERE page = ? ORDER BY first DESC, start DESC LIMIT ?"
+    return [SectionRow(*row) for row in db.all(sql, (page, limit))]
+
+
+def section_count(db: Database, page: int) -> int:
+    """How many sections a page has."""
+    row = db.one("SELECT count(*) FROM wiki_sections WHERE page = ?", (page,))
+    return 0 if row is None else int(row[0])
 
 
 def sections(db: Database, numbers: Sequence[int]) -> list[SectionRow]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
@@ -19,13 +19,18 @@ from vademecum.store import Database
 from vademecum.store import wiki as rows
 from vademecum.store.wiki import LinkRow, PageRow, SectionRow
 from vademecum.wiki.names import name_key, without_suffix
-from vademecum.wiki.parse import Parsed, Passage, parse
+from vademecum.wiki.parse import Parsed, Passage, is_dated, parse, parse_tail
+from vademecum.wiki.scan import Scan
 from vademecum.wiki.text import Text, decode, shown
 from vademecum.wiki.types import Entry, Source
 from vademecum.wiki.walk import UNREAD, Stamp, read_file, stamp_text
 
 BATCH = 2_000
 """New passages of one page that are written in one transaction."""
+LONG = 100
+"""Passages from which on a log that grew is not read as a whole."""
+_BACK = 20  # passages among which the last dated entry is looked for: what follows has its time from it
+_STATES = (b"```", b"~~~", b"%%", b"<!--", b"$$", b"\r")
 LONGEST_LINK = 1_000
 """Characters of a link that are kept."""
 
@@ -100,7 +105,7 @@ def store(db: Database, number: int, source: Source, built: Built, page: int = 0
     with db.atomic():
         page = rows.put_page(db, todo)
         rows.put_names(db, page, names(row.path, row.title, parsed.matter.aliases, source))
-        rows.put_links(db, page, _links(page, parsed, source))
+        rows.put_links(db, page, _links(page, parsed.found, source))
         rows.put_blocks(db, page, ((id_, line + 1) for id_, line in parsed.found.blocks))
         if built.converted is not None:
             rows.put_text(db, page, built.converted)
@@ -146,6 +151,83 @@ def _row(number: int, page: int, built: Built) -> PageRow:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A long log to which something was appended: what stands from line `first` on, which is where its last entry
+    begins."""
+
+    read: Read
+    row: PageRow
+    first: int
+    found: Scan
+    passages: tuple[Passage, ...]
+    lines: int
+
+
+def grown(db: Database, source: Source, found: Read, row: PageRow) -> Grown | None:
+    """What was appended to a log since `row` was stored; None when it is no long log, or changed otherwise.
+
+    Only where the part that is not read again can have no say in how the rest is read.
+    """
+    data = found.data
+    if (
+        data is None
+        or row.size >= len(data)
+        or row.encoding != "utf-8"
+        or row.problem
+        or row.compiled
+        or not row.sha256
+    ):
+        return None
+    if rows.section_count(db, row.n) < LONG or hashlib.sha256(data[: row.size]).hexdigest() != row.sha256:
+        return None
+    ends = rows.last_sections(db, row.n, _BACK)
+    last = next((one for one in ends if is_dated(data[one.start : one.start + 60].decode("utf-8", "replace"))), None)
+    if last is None or any(mark in data for mark in _STATES):
+        return None
+    tail = data[last.start :]
+    try:
+        text = Text(tail.decode("utf-8"), "utf-8", last.start)
+    except UnicodeDecodeError:
+        return None
+    if any(line.lstrip(" ")[:1] in ("#", "=") for line in text.lines):
+        return None
+    entries: list[Entry] | None = None
+    if source.entries is not None:
+        told = source.entries(found.path, tail, last.start, last.first)
+        shift = last.first - 1
+        entries = None if told is None else [
+            replace(one, first=one.first - shift, last=one.last - shift) for one in told
+        ]  # fmt: skip
+    scanned, passages = parse_tail(text, tuple(json.loads(last.headings)), entries)
+    shifted = (replace(one, first=one.first + last.first - 1, last=one.last + last.first - 1) for one in passages)
+    lines = last.first - 1 + len(text.lines) - (not text.lines[-1])
+    return Grown(found, row, last.first, scanned, tuple(shifted), lines)
+
+
+def store_grown(db: Database, source: Source, one: Grown) -> int:
+    """Put what was appended into the index; the page's number."""
+    page = one.row.n
+    tags = dict.fromkeys((*json.loads(one.row.tags), *(shown(tag) for _, tag in one.found.tags)))
+    row = one.row._replace(
+        stamp=stamp_text(one.read.stamp),
+        sha256=one.read.sha256,
+        size=one.read.size,
+        modified=one.read.modified_ms,
+        lines=one.lines,
+        tags=_json(tags),
+    )
+    with db.atomic():
+        rows.put_page(db, row)
+        rows.put_links(db, page, _links(page, one.found, source, one.first - 1), from_line=one.first)
+        blocks = ((id_, one.first + line) for id_, line in one.found.blocks)
+        rows.put_blocks(db, page, blocks, from_line=one.first)
+        new = _keep_sections(db, page, row, one.passages, from_line=one.first)
+        rows.add_sections(db, list(_indexed(new, prepare(_about(row)))))
+        rows.moved(db)
+    return page
+
+
 def names(path: str, title: str, aliases: Iterable[str], source: Source) -> set[tuple[str, str]]:
     """What a page is called: `(key, kind)`. Of one with slashes, the last part is a key as well."""
     bare = without_suffix(path, source.suffixes | source.converts)
@@ -160,10 +242,12 @@ def _about(row: PageRow) -> str:
     return " ".join([row.title, *json.loads(row.aliases)])
 
 
-def _keep_sections(db: Database, page: int, row: PageRow, passages: Sequence[Passage]) -> list[tuple[SectionRow, str]]:
+def _keep_sections(
+    db: Database, page: int, row: PageRow, passages: Sequence[Passage], *, from_line: int = 0
+) -> list[tuple[SectionRow, str]]:
     """Keep the rows of passages that say the same, where they stand now, and drop the others; what is new."""
     kept: dict[bytes, list[SectionRow]] = {}
-    for old in rows.sections_of(db, page):
+    for old in rows.sections_of(db, page, from_line=from_line):
         kept.setdefault(old.sha, []).append(old)
     about = _about(row)
     new: list[tuple[SectionRow, str]] = []
@@ -212,13 +296,13 @@ def _section(page: int, one: Passage, about: str) -> SectionRow:
     )
 
 
-def _links(page: int, parsed: Parsed, source: Source) -> Iterator[LinkRow]:
+def _links(page: int, scanned: Scan, source: Source, above: int = 0) -> Iterator[LinkRow]:
     ends = source.suffixes | source.converts
-    for line, link in parsed.found.links:
+    for line, link in scanned.links:
         key = name_key(shown(without_suffix(link.target, ends)).rpartition("/")[2])
         told = (link.raw, key, link.target, link.heading, link.block, link.text)
         raw, key, target, heading, block, text = (shown(part[:LONGEST_LINK]) for part in told)
-        yield LinkRow(page, line + 1, link.kind, raw, key, target, heading, block, text)
+        yield LinkRow(page, above + line + 1, link.kind, raw, key, target, heading, block, text)
 
 
 def _json(values: Iterable[str]) -> str:

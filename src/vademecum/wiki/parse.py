@@ -91,6 +91,20 @@ def parse(path: str, text: Text, source: Source, entries: Sequence[Entry] | None
     return Parsed(shown(title), matter, found, passages, count, problem)
 
 
+def parse_tail(text: Text, headings: tuple[str, ...], entries: Sequence[Entry] | None) -> tuple[Scan, list[Passage]]:
+    """What was appended to a log: `text` begins with an entry and has no heading. Lines count from the first of it."""
+    found = scan(text.lines)
+    stretches = [_Stretch(0, len(text.lines), headings, False)]
+    if entries is not None:
+        stretches = _with_entries(stretches, entries)
+    return found, list(_passages(text, stretches, found, log=True))
+
+
+def is_dated(line: str) -> bool:
+    """Whether a line begins an entry of a log."""
+    return _DATED.match(line) is not None
+
+
 def outline(text: Text) -> list[Heading]:
     """The headings of a page from top to bottom."""
     return scan(text.lines, read_matter(text.text).lines).headings
@@ -147,11 +161,11 @@ def _with_entries(stretches: Sequence[_Stretch], entries: Sequence[Entry]) -> li
     return made
 
 
-def _passages(text: Text, stretches: Sequence[_Stretch], found: Scan) -> Iterator[Passage]:
+def _passages(text: Text, stretches: Sequence[_Stretch], found: Scan, *, log: bool = False) -> Iterator[Passage]:
     tags = iter(found.tags)
     tag = next(tags, None)
     at = 0
-    for piece, start, end in _pieces(text, stretches):
+    for piece, start, end in _pieces(text, stretches, log=log):
         if end <= at:
             continue  # an entry that reached into the next stretch
         at = end
@@ -163,7 +177,7 @@ def _passages(text: Text, stretches: Sequence[_Stretch], found: Scan) -> Iterato
         yield from _passage(text, piece, start, end, tuple(dict.fromkeys(here)))
 
 
-def _pieces(text: Text, stretches: Sequence[_Stretch]) -> Iterator[tuple[_Stretch, int, int]]:
+def _pieces(text: Text, stretches: Sequence[_Stretch], *, log: bool) -> Iterator[tuple[_Stretch, int, int]]:
     """Lines that go together, of which one or the other is not blank. A heading alone goes with what is below it."""
     lines = text.lines
     kept: int | None = None
@@ -181,7 +195,7 @@ def _pieces(text: Text, stretches: Sequence[_Stretch]) -> Iterator[tuple[_Stretc
         ):
             kept = start
             continue
-        for first, end in _cut(lines, start, one.end, whole=one.entry is not None):
+        for first, end in _cut(lines, start, one.end, whole=one.entry is not None, log=log):
             while first < end and not lines[first].strip():
                 first += 1
             while end > first and not lines[end - 1].strip():
@@ -190,12 +204,13 @@ def _pieces(text: Text, stretches: Sequence[_Stretch]) -> Iterator[tuple[_Stretc
                 yield one, first, end
 
 
-def _cut(lines: Sequence[str], start: int, end: int, *, whole: bool) -> Iterator[tuple[int, int]]:
+def _cut(lines: Sequence[str], start: int, end: int, *, whole: bool, log: bool) -> Iterator[tuple[int, int]]:
     """The lines from `start` to `end` in pieces of about `SECTION_CHARS`; those of a log entry by entry."""
     dated: frozenset[int] = frozenset()
-    if not whole and end - start >= _ENTRIES:
+    least = 1 if log else _ENTRIES
+    if not whole and end - start >= least:
         heads = [n for n in range(start, end) if lines[n][:1] in "-*+[2" and lines[n] and _DATED.match(lines[n])]
-        dated = frozenset(heads) if len(heads) >= _ENTRIES else dated
+        dated = frozenset(heads) if len(heads) >= least else dated
     first, size = start, 0
     for n in range(start, end):
         line = lines[n]

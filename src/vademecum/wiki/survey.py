@@ -18,7 +18,7 @@ from vademecum.files import locked
 from vademecum.store import Database
 from vademecum.store import wiki as rows
 from vademecum.store.wiki import PageRow
-from vademecum.wiki.building import BATCH, Built, Read, build, read, store
+from vademecum.wiki.building import BATCH, Built, Grown, Read, build, grown, read, store, store_grown
 from vademecum.wiki.types import Changes, Source
 from vademecum.wiki.walk import IGNORE, Rules, Stamp, Walked, is_sure, stamp_from, stamp_of, stamp_text, walk
 from vademecum.wiki.watch import Watch
@@ -194,6 +194,12 @@ class Survey:
         self._generation = rows.generation(self.db)
         return numbers
 
+    def grow(self, one: Grown) -> None:
+        """Store what was appended to a log."""
+        number = store_grown(self.db, self.source, one)
+        self._known[one.read.path] = (number, one.read.stamp)
+        self._generation = rows.generation(self.db)
+
     def drop(self, pages: dict[str, int]) -> None:
         """Take pages out whose files are gone."""
         with self.db.atomic():
@@ -264,6 +270,11 @@ class _Taking:
             row = rows.page(survey.db, page)
             if row is not None and row.sha256 == found.sha256:
                 self._put(found, page)
+                return
+            more = None if row is None else grown(survey.db, survey.source, found, row)
+            if more is not None:
+                self._changed.append(f"{survey.source.name}:{path}")
+                survey.grow(more)
                 return
         built = build(survey.source, found)
         ref = f"{survey.source.name}:{path}"
