@@ -14,6 +14,8 @@ from vademecum.store.connection import Database, Value
 
 COUNTED = 1_000
 """Passages up to which those that match are counted; beyond it is an estimate."""
+_EXACTLY = 5_000
+"""Passages up to which all are counted; beyond it their numbers say about how many there are."""
 _WEIGHTS = "bm25(wiki_text, 4.0, 3.0, 1.0)"
 """What a word in the title, in the headings and in the text is worth."""
 _JOIN = "wiki_text CROSS JOIN wiki_sections s ON s.n = wiki_text.rowid CROSS JOIN wiki_pages p ON p.n = s.page"
@@ -73,9 +75,9 @@ class WikiText:
         self._within = within
         row = db.one("SELECT (SELECT min(n) FROM wiki_sections), (SELECT max(n) FROM wiki_sections)")
         self._first, self._last = (1, 0) if row is None or row[1] is None else (int(row[0]), int(row[1]))
-        counted = db.one("SELECT count(*) FROM (SELECT 1 FROM wiki_sections LIMIT 50000)")
+        counted = db.one("SELECT count(*) FROM (SELECT 1 FROM wiki_sections LIMIT ?)", (_EXACTLY,))
         exact = 0 if counted is None else int(counted[0])
-        self.size = max(1, exact if exact < 50_000 else self._last - self._first + 1)
+        self.size = max(1, exact if exact < _EXACTLY else self._last - self._first + 1)
         """About how many passages there are."""
 
     def known(self, words: Collection[str]) -> dict[str, int]:
