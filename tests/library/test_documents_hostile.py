@@ -169,6 +169,13 @@ def test_a_document_that_needs_too_much_memory_is_given_up():
         convert(large, "a.docx", limits=Limits(memory=120_000_000, ratio=10_000))
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "a.pptx", "a.xlsx"])
+def test_a_document_that_takes_too_long_says_how_far_it_was_read(name: str):
+    data = papers.pdf(["words"] * 3) if name == "a.pdf" else MAKERS[name]()
+    with pytest.raises(UnreadableError, match=r"Only the first 0 of \d .* were read: .* at most 0 s"):
+        convert(data, name, limits=Limits(seconds=0))
+
+
 def test_xml_that_is_nested_without_end_is_refused():
     deep = "<a>" * 5_000 + "</a>" * 5_000
     with pytest.raises(UnreadableError, match="nested deeper"):

@@ -310,6 +310,17 @@ def test_what_a_session_wrote_is_forgotten_and_no_other_byte(notes: Notes, vm: V
     assert notes.copies(Selector("session", "S1")) == []
 
 
+def test_forgetting_never_takes_a_part_of_a_persons_word(notes: Notes, vault: Path):
+    (vault / "Log.md").write_text("yesterday\n")
+    notes.append("garden:Log", "yes", origin=ME, session="S1")
+    (vault / "Log.md").write_text("yesterday yes\nyes indeed\nah yes\n")
+    assert notes.copies(Selector("session", "S1")) == []
+    (vault / "Log.md").write_text("yesterday\nyes\nah yes\n")
+    copies = notes.copies(Selector("session", "S1"))
+    notes.erase(copies, [], Origin.person())
+    assert (vault / "Log.md").read_text() == "yesterday\nah yes\n"
+
+
 def test_forgetting_reaches_a_vault_and_leaves_what_others_wrote_there(notes: Notes, vm: Vademecum, vault: Path):
     (vault / "Log.md").write_bytes(b"by hand: plum jam is fine\r\n")
     notes.append("garden:Log", "first line\nplum jam is fine\nlast line", origin=ME)

@@ -271,17 +271,21 @@ def _found(data: bytes, text: str) -> tuple[int, int] | None:
     """Where `text` stands as lines of its own, the last time; with the line end behind it."""
     from vademecum.wiki.text import decode
 
-    encoding = decode(data).encoding
+    there = decode(data)
+    ends = [end.encode(there.encoding) for end in ("\r\n", "\n")]
     for end in ("\n", "\r\n"):
         try:
-            body = text.replace("\n", end).encode(encoding)
+            body = text.replace("\n", end).encode(there.encoding)
         except UnicodeEncodeError:
             return None
         at = data.rfind(body)
-        if at >= 0:
+        while at >= 0:
             after = at + len(body)
-            behind = next((one for one in ("\r\n", "\n") if data[after:].startswith(one.encode(encoding))), "")
-            return at, after + len(behind.encode(encoding))
+            behind = next((one for one in ends if data[after:].startswith(one)), b"")
+            begins = at <= there.skipped or any(data[:at].endswith(one) for one in ends)
+            if begins and (behind or after == len(data)):
+                return at, after + len(behind)
+            at = data.rfind(body, 0, after - 1)
     return None
 
 
