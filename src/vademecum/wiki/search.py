@@ -36,9 +36,9 @@ FLOOR, FLOOR_OF_WORDS = 0.42, 0.5
 stand somewhere by chance."""
 _REST = 0.6
 """What of the floor the further hits need, once there is one that fits."""
-_PLAIN, _STEEP = 0.25, 1.5
-"""The cosine of a question and a passage that say nothing for or against, and what one above counts. A question and
-its answer have 0.3 to 0.7, unrelated ones 0.0 to 0.25."""
+_PLAIN, _STEEP, _AGAINST = 0.25, 1.5, -0.07
+"""The cosine of a question and a passage that says nothing for or against, what one above counts, and the most that one
+below does. A question and its answer have 0.3 to 0.7, unrelated ones 0.0 to 0.25."""
 _ALONE, _ALONE_MORE = 0.30, 0.025
 """The cosine that is enough without any word, and what more with each tenfold of passages: of many one is near by
 chance."""
@@ -77,6 +77,8 @@ class Candidate:
     cover: float = 0.0
     exact: bool = False
     called: bool = False
+    titled: bool = False
+    """Some of the question stands in what the page is called."""
     cosine: float | None = None
     near: float = 1.0
     """The cosine that is enough alone."""
@@ -93,7 +95,8 @@ class Candidate:
             return 1.0
         if self.cosine is None:
             return self.cover
-        return self.cover + _STEEP * max(self.cosine - _PLAIN, -0.07)
+        least = 0.0 if self.titled else _AGAINST
+        return self.cover + _STEEP * max(self.cosine - _PLAIN, least)
 
     @property
     def fits(self) -> bool:
@@ -220,6 +223,7 @@ class Finder:
             long = 0.4 + 0.6 * min(4.0, len(one.text) / (6 * _USUAL))
             three = zip(counter.counts(one.text), above, head, strict=True)
             one.counts = [here / long + _HEADING * high + _TITLE * top for here, high, top in three]
+            one.titled = any(head)
             self._weigh(one)
             one.exact = one.cover == 1.0 and " " in typed and typed in literal(one.text)
 
