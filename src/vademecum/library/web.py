@@ -233,6 +233,7 @@ class Web:
         self, method: str, url: str, content: bytes | None, headers: Mapping[str, str], largest: int
     ) -> Reply:
         """The answer behind redirects, each of which is looked at like the first; another host never gets the token."""
+        _ = self._client  # made before the clock runs: the first one takes a while
         deadline = time.monotonic() + self._seconds
         for _ in range(_REDIRECTS + 1):
             reply = self._request(method, url, content, headers, largest=largest, deadline=deadline)
