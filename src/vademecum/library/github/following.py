@@ -20,6 +20,7 @@ from vademecum.library.shapes import Json, count, numbers, obj, objs, packed, te
 
 _PAGE = 100
 _MOST = 300  # items of one kind and repository in one call, and of all before the next is asked
+_REQUESTS = 50  # for the issues of one repository in one call
 _NEWEST = 20  # items that are told when there is no cursor
 _COMPARED = 300  # files that GitHub lists of a comparison
 Told = tuple[list[Item], Any, str]
@@ -67,7 +68,7 @@ def _issues(api: Api, repo: str, known: Any) -> Told:
         return [issue(api, one) for one in reversed(found)], _mark(newest, found), ""
     since, seen, page = text(known, "since"), _seen(known), 1
     made: list[Item] = []
-    while len(made) < _MOST:
+    for _ in range(_REQUESTS):
         found = _listed(api.get(route, {**asked, "direction": "asc", "since": _before(since), "page": page}))
         fresh = [
             one
@@ -82,7 +83,7 @@ def _issues(api: Api, repo: str, known: Any) -> Told:
         else:
             seen |= {count(one, "number") for one in found if text(one, "updated_at") == since}
             page += 1  # more than a page of one second
-        if len(found) < _PAGE:
+        if len(found) < _PAGE or len(made) >= _MOST:
             break
     hint = f"{repo}: there are more changes; ask again with the cursor." if len(made) >= _MOST else ""
     return made, {"since": since, "seen": sorted(seen)}, hint
