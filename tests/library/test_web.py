@@ -70,7 +70,7 @@ def test_more_bytes_than_allowed_are_not_read() -> None:
 
 
 def test_a_small_answer_that_unpacks_to_a_large_one_is_given_up_early() -> None:
-    bomb = gzip.compress(b"\0" * 200_000_000, 6)
+    bomb = gzip.compress(b"\0" * 30_000_000)
     assert len(bomb) < 300_000
     with Things() as server:
         server.faults.append(Fault(body=bomb, headers={"Content-Encoding": "gzip"}))
