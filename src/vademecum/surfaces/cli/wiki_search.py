@@ -140,7 +140,7 @@ def _since(app: App, given: str | None) -> int | None:
 
 def _progress(app: App) -> Callable[[int, int], None]:
     def tell(done: int, of: int) -> None:
-        if of > _STEP and done % _STEP == 0:
+        if done and of > _STEP and done % _STEP == 0:
             app.note(f"{done:,} of {of:,} files read ...")
 
     return tell
