@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from vademecum.errors import NotFoundError, UnreadableError
+from vademecum.store import wiki as stored
 from vademecum.wiki.claims import Claim
 from vademecum.wiki.page_text import WIKI
 from vademecum.wiki.types import VAULT
@@ -30,7 +31,9 @@ MOST_TAGGED = 40
 """Pages that a topic lists."""
 SHARED = 2
 """Pages that a tag needs to be a topic."""
-_LOOKED_AT = 200  # passages that hold a name
+_LOOKED_AT = 5_000  # passages that hold a name, those of compiled pages among them
+_READ = 40  # of them that are read
+_FEWEST_WORDS = 3  # of a sentence
 _OWN = (f"{WIKI}/", "Live/", "Projects/", "Agents/")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\sa-z])|(?<=[。！？])")
 _MARKUP = re.compile(r"^[\s>#*+-]+|\s*\^[A-Za-z0-9-]+\s*$")
@@ -52,6 +55,7 @@ class Passages:
         self._held = vm.gate.quarantine.check(vm.actor.agent)
         self.waiting = vm.wiki.refresh().waiting
         """Another process builds the index: some pages may not have been looked at."""
+        self._pages = {page.id: page for page in self._index.pages() if _is_a_persons(page)}
 
     def claims(self, names: Iterable[str]) -> list[Claim]:
         """The sentences that hold one of `names`, and the pages that share a tag."""
@@ -80,18 +84,16 @@ class Passages:
 
     def _sentences(self, ids: list[int], said: re.Pattern[str]) -> Iterator[tuple[Section, PageHead, int, str]]:
         """The first sentences that hold a name, each line once, in the order of pages and lines."""
-        passages = self._index.passages(ids)
-        heads = self._index.heads({section.page for section, _ in passages})
-        rows = [(heads[section.page], section, text) for section, text in passages if section.page in heads]
-        rows = [row for row in rows if _is_a_persons(row[0], row[1])]
+        rows = [row for row in stored.sections(self._index.db, ids) if row.page in self._pages and not row.compiled]
+        rows.sort(key=lambda row: (self._pages[row.page].ref, row.first))
         count = 0
-        for page, section, text in sorted(rows, key=lambda row: (row[0].ref, row[1].first)):
+        for section, text in self._index.passages([row.n for row in rows[:_READ]]):
             for offset, line in enumerate(text.splitlines()):
                 sentence = next((one for one in _SENTENCE.split(line) if said.search(one)), "")
                 bare = _MARKUP.sub("", sentence).strip()
-                if line.lstrip().startswith(("#", "```", "---")) or len(bare.split()) < 3:
+                if line.lstrip().startswith(("#", "```", "---")) or len(bare.split()) < _FEWEST_WORDS:
                     continue
-                yield section, page, section.first + offset, bare
+                yield section, self._pages[section.page], section.first + offset, bare
                 count += 1
                 if count == MOST:
                     return
@@ -116,7 +118,7 @@ class Passages:
         )
 
     def _tagged(self) -> Iterator[Claim]:
-        pages = [page for page in self._index.pages() if page.tags and _is_a_persons(page, None)]
+        pages = [page for page in self._pages.values() if page.tags and not page.compiled]
         shared = Counter(tag for page in pages for tag in set(page.tags))
         topics = {tag for tag, count in shared.items() if count >= SHARED}
         listed: Counter[str] = Counter()
@@ -157,10 +159,8 @@ class Passages:
         return None if self._held is not None and self._held(origin, None, self._vm.actor.user) else origin
 
 
-def _is_a_persons(page: PageHead, section: Section | None) -> bool:
+def _is_a_persons(page: PageHead) -> bool:
     """Whether it is a page to cite: no log, no decision (they are claims of their own), nothing of the wiki's."""
-    if page.compiled and (section is None or section.compiled):
-        return False
     return page.source != VAULT or not (page.path.startswith(_OWN) or page.path == "Decisions.md")
 
 
