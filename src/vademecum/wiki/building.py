@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
 from vademecum.errors import UnreadableError
+from vademecum.late import dataclass, replace
 from vademecum.search.prepare import prepare
 from vademecum.store import Database
 from vademecum.store import wiki as rows

@@ -12,20 +12,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from vademecum.late import pattern
 from vademecum.wiki.types import LinkKind
 
-_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_MATH = re.compile(r"(?<![\\$])\$\$.+?\$\$|(?<![\\$\w])\$(?=[^\s$])[^$]*?(?<=[^\s\\$])\$(?![\d$])")
-_COMMENT = re.compile(r"%%.*?%%|<!--.*?-->")
-_WIKI = re.compile(r"(!?)\[\[([^\[\]|\n]*?)(?:\\?\|([^\[\]\n]*))?\]\]")
-_MARKDOWN = re.compile(
+_CODE = pattern(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_MATH = pattern(r"(?<![\\$])\$\$.+?\$\$|(?<![\\$\w])\$(?=[^\s$])[^$]*?(?<=[^\s\\$])\$(?![\d$])")
+_COMMENT = pattern(r"%%.*?%%|<!--.*?-->")
+_WIKI = pattern(r"(!?)\[\[([^\[\]|\n]*?)(?:\\?\|([^\[\]\n]*))?\]\]")
+_MARKDOWN = pattern(
     r"(!?)\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]"
     r"\([ \t]*(?:<([^<>\n]*)>|((?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))"
     r"(?:[ \t]+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?[ \t]*\)"
 )
-_DEFINED = re.compile(r" {0,3}\[([^\[\]^]+)\]:[ \t]+(?:<([^<>]*)>|(\S+))")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
-_TAG = re.compile(r"(?<![^\s(\[,;'\"])#((?:[^\W]|[-/])*[^\W\d](?:[^\W]|[-/])*)")
+_DEFINED = pattern(r" {0,3}\[([^\[\]^]+)\]:[ \t]+(?:<([^<>]*)>|(\S+))")
+_SCHEME = pattern(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
+_TAG = pattern(r"(?<![^\s(\[,;'\"])#((?:[^\W]|[-/])*[^\W\d](?:[^\W]|[-/])*)")
 LONGEST = 100_000
 """Characters of a line that are looked at for links and tags."""
 

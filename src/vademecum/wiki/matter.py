@@ -8,18 +8,18 @@ the page is read all the same.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, cast
 
 from vademecum.clock import parse_iso
 from vademecum.frontmatter import FrontMatter
+from vademecum.late import dataclass, pattern
 
 _ITEM = r"(?:\"[^\"\\\n]*\"|'[^'\n]*'|#?[^\W_][^\n\"'\[\]{},:#&*!|>%@`]*)"
-_FLOW = re.compile(rf"([A-Za-z_][\w-]*):[ \t]*\[[ \t]*((?:{_ITEM}(?:,[ \t]*|(?=[ \t]*\])))*)[ \t]*\][ \t]*\r?\n", re.M)
-_BLOCK = re.compile(rf"([A-Za-z_][\w-]*):[ \t]*\r?\n((?:[ ]*-[ ]+{_ITEM}[ \t]*\r?\n)+)", re.M)
-_ONE = re.compile(_ITEM)
-_KEY = re.compile(r"---[ \t]*\r?\n[A-Za-z_][\w -]*:[ \t\r\n]")  # else the page begins with a rule
-_TAG = re.compile(r"[^\s,#]+")
+_FLOW = pattern(rf"([A-Za-z_][\w-]*):[ \t]*\[[ \t]*((?:{_ITEM}(?:,[ \t]*|(?=[ \t]*\])))*)[ \t]*\][ \t]*\r?\n", re.M)
+_BLOCK = pattern(rf"([A-Za-z_][\w-]*):[ \t]*\r?\n((?:[ ]*-[ ]+{_ITEM}[ \t]*\r?\n)+)", re.M)
+_ONE = pattern(_ITEM)
+_KEY = pattern(r"---[ \t]*\r?\n[A-Za-z_][\w -]*:[ \t\r\n]")  # else the page begins with a rule
+_TAG = pattern(r"[^\s,#]+")
 LONGEST = 500_000
 """Characters of a front matter that are looked at; what has no end before is none."""
 

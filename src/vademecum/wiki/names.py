@@ -6,10 +6,11 @@ two names that differ in more than case, white space and Unicode's several spell
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
-_HEADING = re.compile(r"[#|^:%\[\]\\*_`~=!\"'.,;?()]+")
+from vademecum.late import pattern
+
+_HEADING = pattern(r"[#|^:%\[\]\\*_`~=!\"'.,;?()]+")
 
 
 def name_key(text: str) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from vademecum.clock import parse_iso
+from vademecum.late import dataclass, pattern
 from vademecum.model import Origin
 from vademecum.wiki.matter import Matter, read_matter
 from vademecum.wiki.names import without_suffix
@@ -23,7 +23,7 @@ SECTION_CHARS = 2_000
 """About the longest passage; a single line is cut there, too."""
 _ENOUGH = 1_200  # from here on a passage ends with its paragraph
 _ENTRIES = 8  # from so many dated items on a stretch is a log
-_DATED = re.compile(
+_DATED = pattern(
     r"(?:[-*+] +(?:\[.\] +)?)?\[?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)"
 )
 

@@ -6,23 +6,22 @@ comment, a managed block. Invariant: linear; never fails; what is left open hide
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from vademecum.late import dataclass, field, pattern
 from vademecum.wiki import inline
 from vademecum.wiki.inline import Found
 
 BEGIN, END = "<!-- vademecum:begin", "<!-- vademecum:end"
 """What the first and the last line of a managed block begin with."""
 
-_FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})(.*)")
-_CLOSE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
-_BLOCK = re.compile(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
-_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
-_NO_TITLE = re.compile(r"[ \t]*(?:[-*+>|#]|\d{1,9}[.)][ \t]|<)")
+_FENCE = pattern(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*(`{3,}|~{3,})(.*)")
+_CLOSE = pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*")
+_HEADING = pattern(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_UNDERLINE = pattern(r" {0,3}(=+|-{2,})[ \t]*")
+_BLOCK = pattern(r"(?:^|[ \t])\^([A-Za-z0-9-]+)[ \t]*$")
+_ITEM = pattern(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_NO_TITLE = pattern(r"[ \t]*(?:[-*+>|#]|\d{1,9}[.)][ \t]|<)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ converts its files), `first` and `last` are lines counted from 1, both included.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from vademecum.late import dataclass, field
 from vademecum.model import Origin
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})

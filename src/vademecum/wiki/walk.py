@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vademecum.errors import UnreadableError
+from vademecum.late import dataclass, field
 from vademecum.wiki.types import Source
 
 if TYPE_CHECKING:
