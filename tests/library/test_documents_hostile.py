@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -22,7 +22,7 @@ LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_an_archive_that_grows_beyond_measure_is_refused_before_it_is_read(name: str):
-    bomb = papers.changed(MAKERS[name](), {MAIN[name]: b"<x>" + b" " * 60_000_000})
+    bomb = papers.changed(MAKERS[name](), {MAIN[name]: b"<x>" + b" " * 12_000_000})
     with pytest.raises(UnreadableError, match="made to do harm"):
         convert(bomb, name)
 
@@ -134,7 +134,7 @@ def test_a_million_empty_rows_are_nothing():
     found = convert(
         _sheet(f'<sheetData>{rows}<row r="1048576"><c r="XFD1048576"><v>7</v></c></row></sheetData>'),
         "wide.xlsx",
-        limits=Limits(ratio=1_000),
+        limits=Limits(ratio=1_000, seconds=600),
     )
     assert found.parts[0].text == "| 7 |\n| --- |"
 
@@ -162,11 +162,11 @@ def test_a_pdf_of_ten_thousand_pages_is_read_up_to_the_limit():
     )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows cannot hold a process to an amount of memory")
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a process can be held to its memory")
 def test_a_document_that_needs_too_much_memory_is_given_up():
-    large = papers.changed(papers.docx(), {MAIN["a.docx"]: b"<x>" + b" " * 90_000_000})
+    large = papers.changed(papers.docx(), {MAIN["a.docx"]: b"<x>" + b" " * 60_000_000})
     with pytest.raises(UnreadableError, match=r"memory|too large"):
-        convert(large, "a.docx", limits=Limits(memory=120_000_000, ratio=10_000))
+        convert(large, "a.docx", limits=Limits(memory=90_000_000, ratio=10_000))
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a.pptx", "a.xlsx"])

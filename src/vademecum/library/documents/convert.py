@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _APART = frozenset({"pdf", "docx", "pptx", "xlsx", "epub"})
 _NEAR_HTML, _MARKS = 200_000, 1_000
-_GRACE = 5.0
+_GRACE = 30.0  # seconds for a process to start on a busy machine
 _KEPT = ("PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT", "LANG", "LC_ALL", "TEMP", "TMP", "COVERAGE_PROCESS_START")
 
 
