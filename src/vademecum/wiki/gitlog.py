@@ -8,7 +8,6 @@ commits or after SECONDS the answer is that nobody knows.
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -42,6 +41,8 @@ def last_changed(root: Path, paths: Iterable[str]) -> dict[str, tuple[str, int]]
     wanted = list(dict.fromkeys(paths))
     if not wanted or not is_work_tree(root):
         return {}
+    import subprocess  # most folders are no work tree
+
     command = ["git", *_SAFE, "-C", str(root), "log", f"--max-count={COMMITS}", "--format=%x01%an%x00%at"]
     command += ["--name-only", "--relative", "-z", "--no-ext-diff", "--no-textconv", "--"]
     command += [f":(literal){path}" for path in wanted]
