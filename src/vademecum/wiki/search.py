@@ -118,6 +118,8 @@ class Finder:
         self._words: Callable[[str], list[str]] = tokenizer(index.db)
         self.plan = Plan.of_nothing()
         self.notes: list[str] = []
+        self.overtaken = False
+        """Some passages could not be read: their files changed after they were indexed."""
 
     def find(self, question: str, limit: int) -> list[Candidate]:
         """At most `limit` passages that fit, best first; those of a page that is called so come before all others."""
@@ -195,6 +197,7 @@ class Finder:
 
     def _read(self, numbers: Sequence[int], cosines: dict[int, float], called: dict[int, int]) -> list[Candidate]:
         passages = self._index.passages(numbers)
+        self.overtaken = len(passages) < len(numbers)
         heads = self._index.heads({section.page for section, _ in passages})
         if self._embedder is not None and cosines:
             others = [section.id for section, _ in passages if section.id not in cosines]

@@ -115,6 +115,10 @@ class Wiki:
         finder = Finder(index, within, self._embedder(vectors))
         limit = max(1, min(limit, MOST))
         found = finder.find(query, limit + _SPARE)
+        if finder.overtaken:  # somebody saved a page meanwhile
+            changes = index.refresh()
+            finder = Finder(index, within, self._embedder(vectors))
+            found = finder.find(query, limit + _SPARE)
         held = self._parts.held()
         if held is None:
             found = found[:limit]
