@@ -334,5 +334,5 @@ def why(one: Candidate, terms: Iterable[Term]) -> str:
     if one.cosine is not None and one.cosine > _PLAIN:
         parts.append(f"meaning {one.cosine:.2f}")
     if one.links:
-        parts.append(f"{one.links} links")
+        parts.append("1 link to it" if one.links == 1 else f"{one.links} links to it")
     return "; ".join(parts) or "newest"
