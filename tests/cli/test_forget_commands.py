@@ -151,5 +151,8 @@ def test_every_place_that_keeps_texts_has_a_word_and_an_unknown_one_is_printed_b
     with vademecum.open(cli.home) as vm:
         names = [keeper.name for keeper in keepers(vm)]
     copies = [Copy(name, "x", "t", "user") for name in (*names, "proposals", "shelf")]
-    said = "1 entry, 1 note, 1 skill, 1 daily entry, 1 fact, 1 message, 1 shared text, 1 proposal, 1 shelf"
+    said = (
+        "1 entry, 1 note, 1 skill, 1 daily entry, 1 fact, 1 message, 1 shared text, 1 wiki page, "
+        "1 text in a vault of the library, 1 proposal, 1 shelf"
+    )
     assert counted(copies) == said

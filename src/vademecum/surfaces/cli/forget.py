@@ -35,6 +35,7 @@ _NOUNS = {
     "facts": "fact",
     "quotes": "quote",
     "vault": "shared text",
+    "wiki": "wiki page",
     "library": "text in a vault of the library",
     "sessions": "message",
     "session": "session",
