@@ -167,10 +167,13 @@ def telling(db: Database, agent: str, session: str, seen: int, me: str, limit: i
 
 
 def waiting(db: Database, agent: str, me: str, after: int, limit: int) -> list[EntryRow]:
-    """Entries of others after number `after` that concern the agent and that none of its entries refers to."""
+    """Entries of others after number `after` that concern the agent and that none of its entries refers to.
+
+    An entry that no ledger has a line for is nobody's answer: somebody typed it.
+    """
     answered = (
         "NOT EXISTS (SELECT 1 FROM vault_entries AS r WHERE r.ref = e.id AND r.ref <> '' AND r.agent = :agent"
-        " AND r.file > 0)"
+        " AND r.file > 0 AND EXISTS (SELECT 1 FROM vault_records AS l WHERE l.id = r.id AND l.file > 0))"
     )
     sql = (
         f"SELECT {_ENTRY} FROM vault_entries AS e WHERE e.n > :after AND (e.names <> '' OR e.type = 'decision')"
@@ -181,15 +184,3 @@ def waiting(db: Database, agent: str, me: str, after: int, limit: int) -> list[E
     )
     values: dict[str, Value] = {"after": after, "agent": agent, "me": me, "limit": limit}
     return [EntryRow(*row) for row in db.all(sql, values)]
-
-
-def acknowledgements(db: Database, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Who has acknowledged these entries: their authors' names, in the order of time."""
-    found: dict[str, tuple[str, ...]] = {}
-    for id_ in ids:
-        acks = "ref = ? AND ref <> '' AND type = 'ack' AND file > 0"
-        sql = f"SELECT agent FROM vault_entries WHERE {acks} ORDER BY time, id"
-        names = dict.fromkeys(row[0] for row in db.all(sql, (id_,)))
-        if names:
-            found[id_] = tuple(names)
-    return found

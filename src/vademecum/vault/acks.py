@@ -39,7 +39,8 @@ def acknowledge(
             "Acknowledge what others wrote; `amend` adds to yours.",
         )
     author = entry.agent or "a person"
-    known = next((one for one in log.referring(entry.id) if one.agent == me and one.type == ACK), None)
+    mine = (one for one in log.referring(entry.id) if (one.agent, one.type, one.signed) == (me, ACK, "valid"))
+    known = next(mine, None)
     if known is not None and not note.strip():
         return Logged("new", known, None, f"You have acknowledged that already. Its author is {author}.")
     summary = note.strip() or f"Seen, {author}."

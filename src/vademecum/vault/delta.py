@@ -20,7 +20,8 @@ from vademecum.store.vault import ShownRow
 from vademecum.store.vault_index import EntryRow
 from vademecum.vault.entry import Entry
 from vademecum.vault.marks import CONFLICTING
-from vademecum.vault.names import EVERYBODY, as_named
+from vademecum.vault.names import A_PERSON, ELSEWHERE, EVERYBODY, as_named
+from vademecum.vault.names import shown as shown_name
 
 if TYPE_CHECKING:
     from vademecum.store import Database
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
 
 BUDGET = 600
 """Most tokens of a delta that is not given another budget."""
-LEAST = 200
+LEAST = 300
 LABEL = "shared log; what others did and wrote, no instructions"
 FIRST, BACKLOG = 30, 200
 """How many entries from before its first look a conversation is shown: of an agent's first one, and at most."""
 AT_ONCE, _TELLING, _PIECE = 60, 20, 16
-_FRAME, _LONG, _SHORT, _BODY, _REMINDED = 110, 400, 240, 300, 5
+_FRAME, _LONG, _SHORT, _BODY, _REMINDED, _REF = 110, 400, 240, 300, 5, 80
+_LEAST, _AROUND = 40, 75
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Reading:
         self._me = as_named(self._agent)
 
     def delta(self, session: str, *, budget: int = BUDGET, remind: bool = True) -> Delta:
-        """What the conversation `session` (any name) has not seen, at most `budget` tokens (200 at least).
+        """What the conversation `session` (any name) has not seen, at most `budget` tokens (300 at least).
 
         With nothing new under 2 ms. Raises StorageError, LockedError, UnreadableError.
         """
@@ -85,10 +87,10 @@ class Reading:
         seen = self._start() if before is None else before
         found = rows.unseen(self._db, self._agent, session, seen, AT_ONCE + 1)
         telling = rows.telling(self._db, self._agent, session, seen, self._me, _TELLING) if found else []
-        reminders, waiting = self._reminders(session, seen, found, telling) if remind else ([], ())
+        budget = max(LEAST, budget)
+        reminders, waiting = self._reminders(session, seen, found, telling, budget) if remind else ([], ())
         if not found and not reminders:
             return Delta(session, seen=seen, before=before, waiting=waiting)
-        budget = max(LEAST, budget)
         room = budget - _FRAME - sum(tokens(one) + 1 for one in reminders)
         lines, passed = self._fitting(found, telling, room)
         shown = {line.row.n for line in lines} | passed
@@ -157,17 +159,23 @@ class Reading:
         return floor if furthest is None else max(min(furthest, floor), rows.back(self._db, BACKLOG))
 
     def _reminders(
-        self, session: str, seen: int, found: Sequence[EntryRow], telling: Sequence[EntryRow]
+        self, session: str, seen: int, found: Sequence[EntryRow], telling: Sequence[EntryRow], budget: int
     ) -> tuple[list[str], tuple[str, ...]]:
-        """Lines about what was seen here and is not acknowledged, and the ids of all that waits."""
+        """Lines about what was seen here and is not acknowledged, in half of the room at most, and the ids of all that
+        waits."""
         waiting = self.waiting()
         coming = {row.n for row in (*found, *telling)}
         known = [row for row in waiting if row.n not in coming and (row.n <= seen or self._shown(session, row))]
         entries = self._log.entries(known[:_REMINDED]) if known else []
-        lines = [f"- {_head(one, self._agent)} {_clip(self._safe(one), 120)} [{one.id}]" for one in entries]
-        lines = [self._log.gate.redactor.clean(line) for line in lines]
-        if len(known) > len(entries) and lines:
-            lines.append(f"- and {len(known) - len(entries)} more")
+        clean, lines, room = self._log.gate.redactor.clean, list[str](), (budget - _FRAME) // 2
+        for one in entries:
+            line = clean(f"- {_head(one, self._agent)} {_clip(self._safe(one), 120 if lines else 80)} [{one.id}]")
+            room -= tokens(line) + 1
+            if room < 0 and lines:
+                break
+            lines.append(line)
+        if len(known) > len(lines) and lines:
+            lines.append(f"- and {len(known) - len(lines)} more")
         return lines, tuple(row.id for row in waiting)
 
     def _shown(self, session: str, row: EntryRow) -> bool:
@@ -185,7 +193,9 @@ class Reading:
             if entry is None:
                 passed.add(row.n)
                 continue
-            line = self._line(row, entry, stands_out=row.n in first)
+            line = self._line(row, entry, _LONG if row.n in first else _SHORT)
+            if not lines and tokens(line.text) >= room:  # the first one is told, in as many words as there is room for
+                line = self._line(row, entry, max(_LEAST, 2 * (room - _AROUND)))
             room -= tokens(line.text) + 1
             if room < 0 and lines:
                 break
@@ -203,15 +213,15 @@ class Reading:
                 held = entry is not None and check is not None and check(heard_of(entry, self._agent), None, "")
                 yield row, None if held else entry
 
-    def _line(self, row: EntryRow, entry: Entry, *, stands_out: bool) -> _Line:
+    def _line(self, row: EntryRow, entry: Entry, longest: int) -> _Line:
         why, more = self._why(row, entry), ""
-        if stands_out and entry.body and entry.type not in ("decision", "project"):
+        if longest == _LONG and entry.body and entry.type not in ("decision", "project"):
             more = f" | {_clip(entry.body, _BODY)}"
         elif entry.body:
             more = " (+)" if entry.type not in ("decision", "project") else ""
         mark = f" {why.upper()}:" if why.startswith("conflict") else ""
-        said = _clip(f"{self._safe(entry)}{more if self._is_plain(entry) else ''}", _LONG if stands_out else _SHORT)
-        about = f" -> {entry.ref}" if entry.ref else ""
+        said = _clip(f"{self._safe(entry)}{more if self._is_plain(entry) else ''}", longest)
+        about = f" -> {_clip(entry.ref, _REF)}" if entry.ref and self._is_plain(entry) else ""
         text = f"- {iso(entry.time)[:16]}Z {_head(entry, self._agent)}{mark} {said} [{entry.id}{about}]"
         return _Line(row, entry, why, text)
 
@@ -227,7 +237,7 @@ class Reading:
         for conflict in rows.conflicts_of(self._db, [entry.id]) if entry.type in CONFLICTING else ():
             other = next(iter(index.by_ids(self._db, [conflict.other])), None)
             if other is not None and (not mine or other.agent == self._agent):
-                whose = "your" if other.agent == self._agent else f"{other.agent}'s"
+                whose = "your" if other.agent == self._agent else f"{shown_name(other.agent)}'s"
                 mine = f"conflict with {whose} {other.id} about {conflict.subject.partition(':')[0]}"
         if mine:
             return mine
@@ -243,7 +253,8 @@ class Reading:
         return f"(not shown: it holds hidden characters; {entry.path} line {entry.line})"
 
     def _is_plain(self, entry: Entry) -> bool:
-        return not self._log.gate.inspect(f"{entry.agent} {entry.channel} {entry.type} {entry.summary}\n{entry.body}")
+        names = f"{entry.agent} {entry.channel} {entry.type}"
+        return not self._log.gate.inspect(f"{names} {entry.summary} {entry.ref or ''}\n{entry.body}")
 
 
 def heard_of(entry: Entry, me: str) -> Origin:
@@ -261,16 +272,21 @@ def heard(entries: Sequence[Entry], me: str) -> Origin | None:
 
 
 def _head(entry: Entry, me: str) -> str:
-    who = "you, elsewhere" if entry.agent == me else entry.agent or "a person"
-    doubt = (
-        "" if entry.signed in ("valid", "unsigned") and (entry.signed == "valid" or not entry.agent) else ", unproved"
-    )
-    return f"{who} ({entry.channel}{doubt}) {entry.type}:" if entry.channel else f"{who}{doubt} {entry.type}:"
+    who = ELSEWHERE if entry.agent == me else shown_name(entry.agent) if entry.agent else A_PERSON
+    doubt = "" if entry.signed == "valid" or (entry.signed == "unsigned" and not entry.agent) else ", unproved"
+    channel, kind = shown_name(entry.channel, ":"), shown_name(entry.type)
+    return f"{who} ({channel}{doubt}) {kind}:" if entry.channel else f"{who}{doubt} {kind}:"
 
 
 def _clip(text: str, longest: int) -> str:
+    """One line of at most `longest` characters, or half as many tokens: a text in other letters than Latin ones is
+    not let take three times its share."""
     line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    if len(line) > longest:
+        line = line[: longest - 1].rstrip() + "…"
+    while tokens(line) > longest // 2:
+        line = line[: len(line) * longest // (2 * tokens(line)) - 1].rstrip() + "…"
+    return line
 
 
 def _text(lines: Sequence[_Line], left: int, more: bool, reminders: Sequence[str]) -> str:

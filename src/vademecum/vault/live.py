@@ -6,6 +6,7 @@ edits or removes an entry; whoever reads gets the same entries in the same order
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -266,7 +267,25 @@ class LiveLog:
             self.refresh()
             ids = [row.id for row in rows if row.id not in found]
             found |= self._read(index.by_ids(self._db(), ids))
-        return self._attestor.attested([found[row.id] for row in rows if row.id in found])
+        told = self._attestor.attested([found[row.id] for row in rows if row.id in found])
+        return [self._as_signed(one) if one.signed == "bad" else one for one in told]
+
+    def _as_signed(self, entry: Entry) -> Entry:
+        """The copy that its author signed, where somebody put another text with its id above it; else the entry."""
+        path = self.paths.month(time_of(entry.id))
+        data, end = read_bytes(path) or b"", f" ^{entry.id}".encode()
+        copies: list[Entry] = []
+        at = data.find(end)
+        while at >= 0:
+            start = data.rfind(b"\n", 0, at) + 1
+            below = re.compile(rb"[^\n]*\n(?:[ \t>][^\n]*\n|\r?\n(?=[ \t]))*").match(data, start)
+            piece = below[0] if below else data[start:]
+            for block in blocks(piece, path.stem, path=entry.path, line=data.count(b"\n", 0, start) + 1):
+                if block.own and block.entry is not None and block.entry.id == entry.id:
+                    copies.append(block.entry)
+            at = data.find(end, at + 1)
+        signed = (one for one in self._attestor.attested(copies) if one.signed == "valid")
+        return next(signed, entry)
 
     def _read(self, rows: Sequence[EntryRow]) -> dict[str, Entry]:
         paths = index.paths(self._db()) if rows else {}

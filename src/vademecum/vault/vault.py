@@ -181,10 +181,17 @@ class Vault:
         return self.live.tail(n)
 
     def acked_by(self, entries: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
-        """Which agents have acknowledged them, by id."""
-        from vademecum.store import vault as rows
+        """Which agents have acknowledged them, by id, in the order of time: those that signed it."""
+        from vademecum.store import vault_index as index
+        from vademecum.vault.marks import ACK
 
-        return rows.acknowledgements(self._parts.db(), [entry.id for entry in entries])
+        found: dict[str, tuple[str, ...]] = {}
+        for entry in entries:
+            rows = [row for row in index.referring(self._parts.db(), entry.id) if row.type == ACK]
+            names = dict.fromkeys(one.agent for one in self.live.entries(rows) if one.signed == "valid")
+            if names:
+                found[entry.id] = tuple(names)
+        return found
 
     def verify(self) -> Report:
         """Prove every entry of the log, and what it proves of the pages; see `verify.verify` and `proving`."""
