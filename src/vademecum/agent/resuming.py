@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from vademecum.agent import vaulting
 from vademecum.errors import NotFoundError, StorageError, UnreadableError
+from vademecum.late import replace
 from vademecum.model import Origin
+from vademecum.vault.attest import UNPROVED
 from vademecum.vault.decisions import seen_from
 from vademecum.vault.resume import BUDGET, Brief, Material, Said, Waiting, compose
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
     from vademecum.vault.decision_text import Decision
     from vademecum.vault.entry import Entry
 
-TAIL = 8
-"""Messages of the session that are told, most."""
-_ENTRIES, _DECISIONS = 200, 50
+TAIL, _LOOKED_AT = 8, 400
+"""Messages of the session that are told, most; and so many are looked at, for a task is cut off among its tool calls.
+"""
+_ENTRIES, _DECISIONS, _WAITING = 200, 50, 20
 
 
 def brief(
@@ -50,9 +53,12 @@ def brief(
     def shown(origin: Origin, session: str | None) -> bool:
         return check is None or check(origin, session, "") is None
 
-    last = next((one for one in kept.list() if shown(one.origin, one.session)), None)
+    own = Origin.assistant() if whose == vm.actor.agent else Origin.agent(whose)
+    last = next((one for one in kept.list() if shown(own.joined(*one.origin.parts), one.session)), None)
+    if last is not None and not kept.proved(last):
+        last = replace(last, origin=UNPROVED)
     messages = [one for one in _tail(other, last) if shown(one.origin, one.session_id)]
-    log = list(unseen) if unseen is not None else _since(vm, whose, last)
+    log = list(unseen) if unseen is not None else _log(vm, whose, last)
     standing = vaulting.shown(vm, reversed(vaulting.decisions(vm).book().standing()))[:_DECISIONS]
     with contextlib.suppress(StorageError, UnreadableError):
         standing = [vaulting.proved(vm, one) for one in standing]
@@ -89,17 +95,20 @@ def _tail(vm: Vademecum | None, last: Checkpoint | None) -> list[Message]:
     if session is None:
         return []
     with contextlib.suppress(NotFoundError):
-        _, end = vm.history.read(session, head=0, tail=TAIL)
-        return [one for one in end if one.role in ("user", "assistant")]
+        _, end = vm.history.read(session, head=0, tail=_LOOKED_AT)
+        return [one for one in end if one.role in ("user", "assistant") and one.content.strip()][-TAIL:]
     return []
 
 
-def _since(vm: Vademecum, whose: str, last: Checkpoint | None) -> list[Entry]:
-    """What others wrote into the log since the checkpoint, the newest first."""
+def _log(vm: Vademecum, whose: str, last: Checkpoint | None) -> list[Entry]:
+    """What others wrote into the log since the checkpoint, the newest first; before it, from whenever it is, what this
+    agent has still to acknowledge."""
     with contextlib.suppress(StorageError, UnreadableError):
         found = vm.live.tail(_ENTRIES)
         since = last.time if last is not None else 0
-        return [one for one in reversed(found) if one.agent != whose and one.time >= since]
+        waiting = vm.vault.unacknowledged(_WAITING) if whose == vm.actor.agent else ()
+        late = [one for one in reversed(found) if one.agent != whose and one.time >= since and one not in waiting]
+        return [*reversed(waiting), *late]
     return []
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vademecum.errors import VademecumError
 from vademecum.late import replace
+from vademecum.vault.keys import Keys
 from vademecum.vault.page import By, Desk
 from vademecum.vault.paths import VaultPaths
 
@@ -37,7 +38,8 @@ def desk(vm: Vademecum) -> Desk:
     def told(kind: str, summary: str, /, *, ref: str, body: str, by: By) -> object:
         return vm.vault.told(kind, summary, ref=ref, body=body, by=by)
 
-    return Desk(VaultPaths.of(vm.home, vm.config.vault).root, vm.actor, vm.gate, vm.clock, told)
+    root = VaultPaths.of(vm.home, vm.config.vault).root
+    return Desk(root, vm.actor, vm.gate, vm.clock, told, keys=Keys(vm.home.keys))
 
 
 def open_vault(vm: Vademecum) -> Vault:

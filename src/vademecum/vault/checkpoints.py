@@ -1,8 +1,9 @@
 """What an agent was doing, written down every few steps: the last ten, on the agent's own page.
 
-Idea: between two marked lines of `Agents/<agent>.md` each checkpoint is a section, newest first; whoever takes over
-begins with the first. Invariant: the page is replaced whole, so a killed process leaves the checkpoints before or
-after; what a person wrote outside of the marks stays byte for byte, and so does a section that was edited by hand.
+Idea: between two marked lines of `Agents/<agent>.md` each checkpoint is a section, newest first, signed by its agent;
+whoever takes over begins with the first. Invariant: the page is replaced whole, so a killed process leaves the
+checkpoints before or after; what a person wrote outside of the marks stays byte for byte, and so does a section that
+was edited by hand, which then is not proved any more.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ State = Literal["working", "finished"]
 class Checkpoint:
     """Where an agent stood at `time` (UTC ms): `finished` when there is nothing to go on with.
 
-    `origin` is what it was made of, as its host knew it; `text` is its section as it stands in the file.
+    `origin` is what it was made of, as its host knew it; `signature` is the agent's, over the section without it;
+    `text` is the section as it stands in the file.
     """
 
     id: str
@@ -57,6 +59,7 @@ class Checkpoint:
     channel: str = ""
     session: str | None = None
     origin: Origin = Origin("assistant")  # noqa: RUF009  frozen
+    signature: str = ""
     text: str = ""
 
     @property
@@ -98,6 +101,22 @@ class Checkpoints:
         """The newest one."""
         return next(iter(self.list()), None)
 
+    def proved(self, one: Checkpoint) -> bool:
+        """Whether a key that counts as the agent's signed `one` as it stands on the page."""
+        from vademecum.vault.keys import verifies
+
+        pins = self.desk.keys.pins().get(self.agent, ()) if self.desk.keys is not None and one.signature else ()
+        data = self._signed(replace(one, signature=""))
+        return _untouched(one, one.text) and any(
+            self.desk.keys is not None and self.desk.keys.pinned(self.agent, pin.public) is not None
+            and verifies(pin.public, one.signature, data)
+            for pin in pins
+        )  # fmt: skip
+
+    def _signed(self, one: Checkpoint) -> bytes:
+        """What is signed: whose checkpoint it is, and all that it says."""
+        return f"checkpoint\n{self.agent}\n{render(one)}".encode("utf-8", "surrogatepass")
+
     def save(
         self,
         task: str,
@@ -132,17 +151,25 @@ class Checkpoints:
         if isinstance(answer, Staged):
             message = "This waits for a person's approval. Nothing was written yet; do not repeat it."
             return Kept("staged", checkpoint, message, answer.note, answer.proposal.id)
-        with self._page.held():
-            self._page.change(lambda raw: (self._with(raw, answer.text), None))
-        return Kept("done", replace(checkpoint, text=answer.text), f"Checkpoint {checkpoint.id} was kept.", answer.note)
+        kept = self._write(answer.text)
+        return Kept("done", kept, f"Checkpoint {kept.id} was kept.", answer.note)
 
     def carry_out(self, proposal: Proposal) -> str:
         """Write a checkpoint that a person approved."""
         by = By(proposal.origin, session=proposal.session, act=Act("approved", proposal.decision, proposal.id))
         self._admit(proposal.text, by, ())
-        with self._page.held():
-            self._page.change(lambda raw: (self._with(raw, proposal.text), None))
+        self._write(proposal.text)
         return f"A checkpoint of {self.agent} was kept."
+
+    def _write(self, section: str) -> Checkpoint:
+        """Sign a section that may be written, and put it before the others."""
+        (one,) = _sections(section)
+        if self.desk.keys is not None and self.agent == self.desk.actor.agent:
+            one = replace(one, signature=self.desk.keys.signer(self.agent).sign(self._signed(one)))
+        text = render(one)
+        with self._page.held():
+            self._page.change(lambda raw: (self._with(raw, text), None))
+        return replace(one, text=text)
 
     def _admit(self, section: str, by: By, kinds: tuple[str, ...]):
         def effect(text: str) -> Effect:
@@ -210,6 +237,7 @@ def render(one: Checkpoint) -> str:
         rows.append(("State", one.state))
     rows += [("Channel", quiet(one.channel)), ("Session", quiet(" ".join((one.session or "").split())))]
     rows.append(("Origin", "" if one.origin == Origin.assistant() else str(one.origin)))
+    rows.append(("Signed", one.signature))
     told = "".join(f"- {name}:{_indented(value)}\n" for name, value in rows if value)
     return f"### {iso(one.time)} · {quiet(one.task)}\n\n{told}\n^{one.id}\n"
 
@@ -246,6 +274,7 @@ def _after(text: str, at: int) -> int:
 
 
 def _sections(inside: str) -> list[Checkpoint]:
+    """In the order of the page: a clock that was wrong once does not put one before all that come later."""
     found: list[Checkpoint] = []
     begin, body = -1, list[str]()
     for line in lines(inside):
@@ -261,7 +290,7 @@ def _sections(inside: str) -> list[Checkpoint]:
             if one is not None:
                 found.append(one)
             begin = -1
-    return sorted(found, key=lambda one: (one.time, one.id), reverse=True)
+    return found
 
 
 def _read(body: Sequence[str], id_: str, text: str) -> Checkpoint | None:
@@ -295,6 +324,7 @@ def _read(body: Sequence[str], id_: str, text: str) -> Checkpoint | None:
         plain(told.get("Channel", "")),
         plain(told.get("Session", "")) or None,
         _origin(told.get("Origin", "assistant")),
+        told.get("Signed", ""),
         text,
     )
 

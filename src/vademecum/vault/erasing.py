@@ -16,7 +16,7 @@ from vademecum.errors import StorageError
 from vademecum.gate.candidate import Act, Effect
 from vademecum.gate.selector import Copy, Selector
 from vademecum.model import Origin
-from vademecum.obsidian import in_one_line, link_prefix, quiet
+from vademecum.obsidian import in_one_line, link_prefix, own_slug, quiet
 from vademecum.page import Page, eol_of, state_of
 from vademecum.store.audit import AuditRow
 from vademecum.store.erasure import MARK
@@ -118,8 +118,10 @@ def _tombstone(one: Decision, block: str, prefix: str) -> str:
 def _checkpoints(desk: Desk, selector: Selector, heard: frozenset[str]) -> Iterator[Copy]:
     for slug in _slugs(desk, checkpoints.FOLDER):
         page = desk.page(checkpoints.FOLDER, f"{slug}.md")
+        other = selector.kind == "agent" and selector.value != desk.actor.agent
+        theirs = other and own_slug(selector.value, "agent") == slug
         for one in checkpoints.read(page.text()):
-            meant = selector.value in one.said if selector.kind == "entry" else False
+            meant = selector.value in one.said if selector.kind == "entry" else theirs
             if meant or selector.matches(one.origin, session=one.session, heard=heard):
                 whole = selector.kind != "entry"
                 place = f"{checkpoints.FOLDER}/{slug}#{one.id}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from vademecum.clock import Clock, now_ms
 from vademecum.files import LOCK_SECONDS
@@ -17,6 +17,9 @@ from vademecum.gate.door import Gate
 from vademecum.late import dataclass
 from vademecum.model import Actor, Origin
 from vademecum.page import Page, page_at, tidy
+
+if TYPE_CHECKING:
+    from vademecum.vault.keys import Keys
 
 TIER = "vault"
 
@@ -50,6 +53,7 @@ class Desk:
     clock: Clock = now_ms
     told: Told | None = None
     lock_seconds: float = LOCK_SECONDS
+    keys: Keys | None = None
 
     def page(self, *parts: str, lock: str = "") -> Page:
         """The page at `parts` below the vault's folder; `lock` is the name under which it is locked, by itself."""

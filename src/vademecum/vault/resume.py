@@ -16,6 +16,7 @@ from vademecum.vault.attest import UNPROVED
 from vademecum.vault.checkpoints import Checkpoint
 from vademecum.vault.decision_text import Decision
 from vademecum.vault.entry import Entry
+from vademecum.vault.names import shown as shown_name
 
 BUDGET = 1_500
 """Most tokens of a brief that is not given another budget."""
@@ -108,8 +109,10 @@ def _heading(material: Material) -> str:
     if one is None:
         return ""
     state = "was at work" if one.state == "working" else "had finished"
-    where = f" on {one.channel}" if one.channel else ""
-    return f"{material.agent} {state}{where}, {_ago(material.now - one.time)} ago ({iso(one.time)[:16]}Z):"
+    where = f" on {shown_name(one.channel, ':')}" if one.channel else ""
+    doubt = f" (not proved to be {shown_name(material.agent)}'s)" if one.origin == UNPROVED else ""
+    ago = _ago(material.now - one.time)
+    return f"{shown_name(material.agent)} {state}{where}, {ago} ago ({iso(one.time)[:16]}Z){doubt}:"
 
 
 def _checkpoint(one: Checkpoint | None) -> list[str]:
@@ -121,9 +124,10 @@ def _checkpoint(one: Checkpoint | None) -> list[str]:
 
 
 def _entry(one: Entry) -> str:
-    where = f" on {one.channel}" if one.channel else ""
-    who = one.agent if one.signed == "valid" else f"not proved to be {one.agent}'s" if one.agent else "somebody"
-    return _clip(f"- {iso(one.time)[:16]}Z {who}{where}, {one.type}: {one.summary} ({one.id})")
+    where = f" on {shown_name(one.channel, ':')}" if one.channel else ""
+    name = shown_name(one.agent) if one.agent else "somebody"
+    who = name if one.signed == "valid" or not one.agent else f"not proved to be {name}'s"
+    return _clip(f"- {iso(one.time)[:16]}Z {who}{where}, {shown_name(one.type)}: {one.summary} ({one.id})")
 
 
 def _decision(one: Decision) -> str:
