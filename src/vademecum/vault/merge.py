@@ -9,8 +9,8 @@ reported, a copy is removed only once all of it stands in the file, and a file t
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from vademecum.errors import ConflictError
 from vademecum.files import write_atomic
 from vademecum.ids import time_of
 from vademecum.obsidian import link_prefix
+from vademecum.vault.copies import is_copy, shape, without_marks
 from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
 from vademecum.vault.folding import Folded, Proposed, fold_decisions
 from vademecum.vault.indexing import ledger_files
@@ -28,9 +29,7 @@ from vademecum.vault.ledger import Head, Odd, Record, read_head, records
 from vademecum.vault.paths import MONTH, VaultPaths, month_of
 from vademecum.vault.writer import Writer
 
-_COPY = re.compile(r"(?i)(?:[ ._(\[-].*(?:conflict|konflikt|conflit|конфликт|冲突|衝突|競合|충돌).*| ?\(?\d{1,3}\)?)")
-"""What the names of conflict copies have behind the file's own: Syncthing, Dropbox, Obsidian, Nextcloud, iCloud."""
-_BEGIN, _MIDDLE, _END = re.compile(rb"<{7}(?: |\r?$)"), (b"=======", b"|||||||"), b">>>>>>>"
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +59,15 @@ class Merged:
 
 
 class _Piece(NamedTuple):
-    """A block with what it is sorted by."""
+    """A block with what it is sorted by: the entry itself or the one above it, in our form; and for what a person wrote
+    all that stands between two such entries (`run`), which stays in its order."""
 
     time: int
     id: str
     raw: bytes
     entry: Entry | None
     own: bool
+    run: bytes = b""
 
 
 def merge(paths: VaultPaths, writer: Writer, keys: Keys, *, restore: bool = False, dry_run: bool = False) -> Merged:
@@ -75,14 +76,9 @@ def merge(paths: VaultPaths, writer: Writer, keys: Keys, *, restore: bool = Fals
     `restore` also puts back entries that their authors signed and that no file has any more. Raises StorageError,
     LockedError, ConflictError (an editor saved meanwhile); what was not done yet is as it was.
     """
-    decisions = fold_decisions(paths.root, is_copy, dry_run=dry_run)  # before: who decides holds that lock, then this
+    decisions = fold_decisions(paths.root, dry_run=dry_run)  # before: who decides holds that lock, then this
     with writer.locked():
         return _Merging(paths, keys, restore=restore, dry_run=dry_run).all(decisions)
-
-
-def is_copy(name: str, own: str) -> bool:
-    """Whether `name` is what a sync tool calls a copy of `own` that it could not merge (both without suffix)."""
-    return name.startswith(own) and name != own and _COPY.fullmatch(name[len(own) :]) is not None
 
 
 class _Merging:
@@ -110,14 +106,20 @@ class _Merging:
         return Merged(*done, tuple(self._twins), left, self._dry)
 
     def _conflicts(self) -> list[Path]:
-        """Everything in the vault's folder that is named like a conflict copy of a file that is there."""
+        """Everything in the vault's folder that is named like a conflict copy of a file that is there.
+
+        A name that a person might have given, too, counts where our own files lie only.
+        """
         found: list[Path] = []
+        ours = {self._paths.live, self._paths.projects, self._paths.agents, self._paths.ledgers}
         for folder, _, names in os.walk(self._paths.root):
             stems = {Path(name).stem for name in names}
             for name in sorted(names):
-                stem = Path(name).stem
-                if any(is_copy(stem, own) for own in stems if own != stem):
-                    found.append(Path(folder, name))
+                path = Path(folder, name)
+                like = {shape(path.stem, own) for own in stems}
+                ours_too = path.parent in ours or is_copy(path.stem, self._paths.decisions.stem)
+                if "sure" in like or ("maybe" in like and ours_too):
+                    found.append(path)
         return found
 
     # --- ledgers
@@ -125,7 +127,7 @@ class _Merging:
     def _ledgers(self) -> None:
         by_target: dict[Path, list[Path]] = {}
         for path in ledger_files(self._paths):
-            head = read_head(_without_marks(read_bytes(path) or b""))
+            head = read_head(without_marks(read_bytes(path) or b""))
             if head is None:
                 self._empty(path)
             else:
@@ -145,7 +147,7 @@ class _Merging:
 
     def _ledger(self, target: Path, sources: Sequence[Path]) -> None:
         data = [read_bytes(path) or b"" for path in sources]
-        clean = [_without_marks(one) for one in data]
+        clean = [without_marks(one) for one in data]
         head = read_head(clean[0])
         assert head is not None
         lines: dict[str, Record] = {}
@@ -165,7 +167,7 @@ class _Merging:
             return
         ordered = sorted(lines.values(), key=lambda record: record.n)
         made = head.line() + b"".join(record.line() for record in ordered) + b"".join(one + b"\n" for one in odd)
-        self._put(target, made, sources, data[0] if sources[0] == target else b"")
+        self._put(target, made, dict(zip(sources, data, strict=True)))
 
     def _learn(self, head: Head, lines: Iterable[Record]) -> None:
         """Remember what each entry is by its author's word."""
@@ -195,41 +197,34 @@ class _Merging:
         target = self._paths.live / f"{month}.md"
         if target not in sources:
             sources.insert(0, target)
-        data = [read_bytes(path) or b"" for path in sources]
-        clean = [_without_marks(one) for one in data]
-        pieces = _pieces(clean[0], month)
-        kept = self._once(pieces)
-        doubles = len(pieces) - len(kept)
-        added = [piece for text in clean[1:] for piece in _pieces(text, month)]
-        kept, before = self._once([*kept, *added], own=len(kept)), len(kept)
+        data = read_bytes(target) or b""
+        clean, restored = without_marks(data), len(self._restored)
+        own = self._put_right(_pieces(clean, month))
+        kept = _united([own])
+        doubles = len(own) - len(kept)
+        before, folded, taken = _entries_in(kept), {target: data}, [own]
+        for path in sources:
+            if path == target:
+                continue
+            raw = read_bytes(path) or b""
+            text = without_marks(raw)
+            theirs = self._put_right(_pieces(text, month))
+            if shape(path.stem, month) != "sure" and text.strip() and not any(piece.own for piece in theirs):
+                continue  # a page of a person's own
+            more = _united([*taken, theirs])
+            if _holds(_joined(more, clean), [own, *taken[1:], theirs], month):
+                kept, taken = more, [*taken, theirs]
+                folded[path] = raw
         self._doubles += doubles
-        self._added += sum(piece.entry is not None for piece in kept[before:])
-        restored = len(self._restored)
-        kept = self._put_right(kept)
+        self._added += _entries_in(kept) - before
         kept += self._put_back(month, kept)
-        if len(sources) == 1 and clean == data and not doubles and len(self._restored) == restored:
-            self._note_twins(kept, target, clean[0])
+        if len(folded) == 1 and clean == data and not doubles and len(self._restored) == restored:
+            self._note_twins(kept, target, clean)
             return
-        kept.sort(key=lambda piece: (piece.time, piece.id))
-        made = _joined(kept, clean[0])
-        self._put(target, made, sources, data[0])
+        kept.sort(key=_place)
+        made = _joined(kept, clean)
+        self._put(target, made, folded)
         self._note_twins(kept, target, made)
-
-    @staticmethod
-    def _once(pieces: Sequence[_Piece], *, own: int = 0) -> list[_Piece]:
-        """`pieces` without those that say what one before says; text that is no entry is dropped behind the `own`
-        first ones only."""
-        seen: set[bytes] = set()
-        kept: list[_Piece] = []
-        for n, piece in enumerate(pieces):
-            key = canonical(piece.entry) if piece.entry else piece.raw.strip()
-            if key in seen and (piece.entry is not None or n >= own > 0):
-                continue
-            if piece.entry is None and not key and n >= own > 0:
-                continue
-            seen.add(key)
-            kept.append(piece)
-        return kept
 
     def _put_right(self, pieces: Sequence[_Piece]) -> list[_Piece]:
         """What a line-wise merge mixed up, as it was signed: where neighbours changed and hold signed lines only."""
@@ -245,7 +240,8 @@ class _Merging:
             if run and there <= known:
                 for at, entry in run:
                     made[at] = made[at]._replace(raw=render(entry, self._folder).encode(), entry=entry)
-                    self._restored.append(entry.id)
+                    if entry.id not in self._restored:
+                        self._restored.append(entry.id)
             run = []
         return made
 
@@ -260,7 +256,7 @@ class _Merging:
         """What was signed for that month and is nowhere, when that is asked for."""
         if not self._restore:
             return []
-        here = {piece.id for piece in pieces if piece.entry}
+        here = {piece.entry.id for piece in pieces if piece.entry}
         missing = [id_ for id_ in self._signed if id_ not in here and month_of(time_of(id_)) == month]
         entries = [entry for entry in map(self._as_signed, missing) if entry is not None]
         self._restored += [entry.id for entry in entries]
@@ -270,7 +266,7 @@ class _Merging:
         by_id: dict[str, int] = {}
         for piece in pieces:
             if piece.entry:
-                by_id[piece.id] = by_id.get(piece.id, 0) + 1
+                by_id[piece.entry.id] = by_id.get(piece.entry.id, 0) + 1
         twice = {id_ for id_, count in by_id.items() if count > 1}
         if not twice:
             return
@@ -283,57 +279,141 @@ class _Merging:
 
     # --- writing
 
-    def _put(self, target: Path, made: bytes, sources: Sequence[Path], before: bytes) -> None:
-        """Write `target` and remove the copies that went into it."""
+    def _put(self, target: Path, made: bytes, read: Mapping[Path, bytes]) -> None:
+        """Write `target` and remove the copies that went into it, all of which were read as `read`."""
+        before = read.get(target, b"")
 
         def unchanged() -> None:
             if (read_bytes(target) or b"") != before:
                 raise ConflictError(f"{target} was changed while it was merged; it was left as it is.", "Merge again.")
 
-        copies = [path for path in sources if path != target]
         if made != before:
             self._files.append(self._paths.relative(target))
             if not self._dry:
                 write_atomic(target, made, check=unchanged)
-        self._copies += [self._paths.relative(path) for path in copies]
-        if not self._dry:
-            for path in copies:
-                path.unlink()
-
-
-def _without_marks(data: bytes) -> bytes:
-    """`data` without the lines by which git marks what it could not merge; both sides stay."""
-    if b"<<<<<<<" not in data:
-        return data
-    kept: list[bytes] = []
-    inside = False
-    for line in data.splitlines(keepends=True):
-        if not inside and _BEGIN.match(line):
-            inside = True
-        elif inside and line.startswith(_END):
-            inside = False
-        elif not (inside and line.startswith(_MIDDLE)):
-            kept.append(line)
-    return b"".join(kept)
+        for path, data in read.items():
+            if path != target:
+                self._copies.append(self._paths.relative(path))
+                if not self._dry and read_bytes(path) == data:
+                    path.unlink()
 
 
 def _pieces(data: bytes, month: str) -> list[_Piece]:
     made: list[_Piece] = []
-    place = (-1, "")
+    place, begun = (-1, ""), 0
     for block in blocks(data, month):
-        if block.entry is not None:
-            place = (block.entry.time, block.entry.id)
+        if block.entry is not None and block.own:
+            _name_run(made, begun)
+            place, begun = (block.entry.time, block.entry.id), len(made) + 1
         made.append(_Piece(*place, data[block.start : block.end], block.entry, block.own))
+    _name_run(made, begun)
     return made
+
+
+def _name_run(pieces: list[_Piece], begun: int) -> None:
+    """Give what a person wrote below one entry its name: all of it, with front matter before anything else."""
+    run = _plain(b"".join(piece.raw for piece in pieces[begun:]))
+    run = run if run.startswith(b"---\n") else b"~" + run
+    pieces[begun:] = [piece._replace(run=run) for piece in pieces[begun:]]
+
+
+def _plain(raw: bytes) -> bytes:
+    return raw.removeprefix(_BOM).replace(b"\r\n", b"\n").strip()
+
+
+def _place(piece: _Piece) -> tuple[int, str, bytes]:
+    return piece.time, piece.id, piece.run
+
+
+def _entries_in(pieces: Iterable[_Piece]) -> int:
+    return sum(piece.entry is not None for piece in pieces)
+
+
+def _united(sources: Sequence[Sequence[_Piece]]) -> list[_Piece]:
+    """What stands in any of the files, by time: an entry once, and what a person wrote as often as it stands in the one
+    that has it most often. Each block of code, comment or front matter is one thing. The same in whatever order."""
+    units = [(n, unit) for n, pieces in enumerate(sources) for unit in _units(pieces)]
+    if len(sources) > 1:
+        units.sort(key=lambda one: (*_place(one[1][0]), one[0]))
+    kept: list[_Piece] = []
+    made: Counter[bytes] = Counter()
+    seen: Counter[tuple[int, bytes]] = Counter()
+    last: tuple[int, bytes] | None = None
+    for n, unit in units:
+        first = unit[0]
+        key = canonical(first.entry) if first.entry else _plain(b"".join(piece.raw for piece in unit))
+        if not key and not (n == 0 or last == (n, first.run)):  # a blank line goes with what stands above it
+            continue
+        seen[n, key] += 1
+        again = seen[n, key] <= made[key] or (first.entry is not None and made[key] > 0)
+        if key and again:
+            continue
+        made[key] += 1
+        last = (n, first.run)
+        kept += unit
+    return kept
+
+
+def _units(pieces: Sequence[_Piece]) -> Iterator[Sequence[_Piece]]:
+    n = 0
+    while n < len(pieces):
+        end = _last_of(pieces, n) + 1
+        yield pieces[n:end]
+        n = end
+
+
+def _last_of(pieces: Sequence[_Piece], n: int) -> int:
+    """Where the code, the comment or the front matter ends that piece `n` begins; `n` when it begins none."""
+    text = _first_line(pieces[n]) if pieces[n].entry is None else ""
+    closes = ""
+    if text.startswith(("```", "~~~", "%%")):
+        closes = (
+            "" if text[:2] == "%%" and len(text) > 3 and text.endswith("%%") else text[: 2 if text[0] == "%" else 3]
+        )
+    elif text.startswith("<!--"):
+        closes = "" if "-->" in text else "-->"
+    elif n == 0 and text == "---":
+        closes = text
+    at = n + 1
+    while closes and at < len(pieces) and pieces[at].entry is None:
+        if _first_line(pieces[at]).endswith(closes):
+            return at
+        at += 1
+    return n
+
+
+def _first_line(piece: _Piece) -> str:
+    return piece.raw.removeprefix(_BOM).split(b"\n", 1)[0].decode("utf-8", "replace").rstrip()
+
+
+def _holds(made: bytes, sources: Sequence[Sequence[_Piece]], month: str) -> bool:
+    """Whether all that a person wrote in `sources` is read from `made` as it was, and nothing else is."""
+    now = _pieces(made, month)
+    typed, lines = _typed(now), _text_lines(now)
+    before = [_typed(pieces) for pieces in sources]
+    if any(typed[key] < count for one in before for key, count in one.items()):
+        return False
+    if any(all(key not in one for one in before) for key in typed):
+        return False
+    return all(_text_lines(pieces) <= lines for pieces in sources)
+
+
+def _typed(pieces: Sequence[_Piece]) -> Counter[tuple[str, str, str]]:
+    entries = (piece.entry for piece in pieces if piece.entry and not piece.own)
+    return Counter((entry.summary, entry.ref or "", entry.body) for entry in entries)
+
+
+def _text_lines(pieces: Sequence[_Piece]) -> set[bytes]:
+    lines = (line.strip() for piece in pieces if piece.entry is None for line in _plain(piece.raw).split(b"\n"))
+    return {line for line in lines if line}
 
 
 def _joined(pieces: Sequence[_Piece], main: bytes) -> bytes:
     """The pieces one below the other, with the line ends (and the mark at its beginning) of `main`."""
-    bom = b"\xef\xbb\xbf"
     windows = b"\r\n" in main
     made: list[bytes] = []
     for piece in pieces:
-        raw = piece.raw.removeprefix(bom).replace(b"\r\n", b"\n")
+        raw = piece.raw.removeprefix(_BOM).replace(b"\r\n", b"\n")
         raw = raw if raw.endswith(b"\n") or not raw else raw + b"\n"
         made.append(raw.replace(b"\n", b"\r\n") if windows else raw)
-    return (bom if main.startswith(bom) else b"") + b"".join(made)
+    return (_BOM if main.startswith(_BOM) else b"") + b"".join(made)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from vademecum.late import dataclass, replace
 from vademecum.model import Origin, tokens
 from vademecum.obsidian import link_prefix
+from vademecum.search.prepare import well_formed
 from vademecum.vault.against import found_by, may_concern, named, pointed_out, told, typed
 from vademecum.vault.entry import Entry, Logged
 from vademecum.vault.page import By
@@ -204,15 +205,14 @@ class Vault:
     def merge(self, *, restore: bool = False, dry_run: bool = False, origin: Origin | None = None) -> Merged:
         """Fold what sync tools and git left behind in the log and the pages; see `merge.merge` and `fold_pages`."""
         from vademecum.vault.folding import fold_pages
-        from vademecum.vault.merge import is_copy
 
         done = self.live.merge(restore=restore, dry_run=dry_run)
         by = By(origin or Origin.file())
-        return fold_pages(self._parts.projects(), done, is_copy, by=by, dry_run=dry_run)
+        return fold_pages(self._parts.projects(), done, by=by, agents=self.live.keys.pins(), dry_run=dry_run)
 
     def _window(self, session: str | None, channel: str) -> str:
         """What the conversation is called where cursors are kept: no secret that its name may hold."""
-        name = window(session, channel)
+        name = well_formed(window(session, channel))
         return self.live.gate.redactor.session(name) or name
 
     def _known(self, done: Logged, session: str | None, channel: str) -> Logged:

@@ -85,7 +85,10 @@ def _merged_lines(app: App, done: Merged) -> list[str]:
         f" {', '.join(map(str, twin.lines))}. Both were kept; `vademecum log verify` says which is signed."
         for twin in done.twins
     ]
-    lines += [f"{style.warn('!')} {printable(name)} is a conflict copy that is yours to merge." for name in done.left]
+    lines += [
+        f"{style.warn('!')} {printable(name)} is named like a conflict copy and was kept: it is yours to merge."
+        for name in done.left
+    ]
     for one in done.proposed:
         way = f"vademecum review show {one.proposal}" if one.proposal else "it is yours to merge"
         way = "it would be proposed to you" if done.dry_run else way
