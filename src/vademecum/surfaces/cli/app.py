@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vademecum import __version__
-from vademecum.errors import NotFoundError, UsageError, VademecumError
+from vademecum.errors import NotFoundError, RefusedError, UsageError, VademecumError
 from vademecum.surfaces.cli.output import Style, dumps, printable
 
 if TYPE_CHECKING:
@@ -91,6 +91,17 @@ class App:
     def emit_list(self, results: Sequence[object], *lines: str, query: str = "", hint: str = "") -> None:
         """Print a list in the shape that scripts rely on, else the `lines`."""
         self.emit({"results": list(results), "query": query, "hint": hint}, *lines)
+
+    def owners_only(self) -> None:
+        """Raise RefusedError unless this is for the owner: what agents share is shown in nobody else's conversation."""
+        if not self.vm.actor.is_owner:
+            raise RefusedError(
+                f"What the agents share is not shown to {self.user}.", "It belongs to the owner: leave out --user."
+            )
+
+    def shown(self, value: Any) -> Any:
+        """`value` (JSON, or lines) without secrets, which somebody may have typed into a file."""
+        return self.vm.gate.redactor.value(value)
 
     def warn_of_provider(self) -> None:
         """Say on stderr that the memory in use has a name that there is not; the bank works all the same."""

@@ -83,6 +83,7 @@ def decisions(
 
     if all_ and (only_open or as_of or against):
         raise UsageError("--all shows what was superseded; it goes with none of --open, --as-of, --against.")
+    app.owners_only()
     kept = vaulting.decisions(app.vm)
     book = kept.book()
     found = vaulting.shown(app.vm, book.decisions if all_ else book.standing(as_of=_end_of(as_of)))
@@ -99,9 +100,10 @@ def decisions(
         app.note(printable(problem))
     hint = "" if found else _nothing(about, against)
     signed = {one.id: vaulting.signed_by(app.vm, one) for one in found}
+    lines = [line for one in found for line in _listed(app.style, one, signed[one.id])]
     app.emit_list(
-        [decision_json(one) | {"signed_by": signed[one.id]} for one in found],
-        *([line for one in found for line in _listed(app.style, one, signed[one.id])] or [app.style.dim(hint)]),
+        app.shown([decision_json(one) | {"signed_by": signed[one.id]} for one in found]),
+        *app.shown(lines or [app.style.dim(hint)]),
         query=about or against or "",
         hint=hint,
     )

@@ -69,6 +69,7 @@ def resume(app: App, whose: str | None, budget: int) -> None:
     """Print the brief: last checkpoint, what was said last, the log since then, what stands, what waits."""
     from vademecum.agent.resuming import brief
 
+    app.owners_only()
     found = brief(app.vm, whose, budget=budget)
     one = found.checkpoint
     data: dict[str, object] = {
@@ -93,7 +94,7 @@ def resume(app: App, whose: str | None, budget: int) -> None:
             "session": one.session,
             "origin": str(one.origin),
         }
-    app.emit(data, printable(found.text) or app.style.dim("There is nothing to go on with."))
+    app.emit(app.shown(data), app.shown(printable(found.text)) or app.style.dim("There is nothing to go on with."))
 
 
 @click.command(cls=Command)

@@ -14,6 +14,7 @@ import click
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.log_unseen import ack, delta, unacknowledged
 from vademecum.surfaces.cli.output import clock_time, moment, plural, printable
+from vademecum.vault.names import A_PERSON, shown
 
 if TYPE_CHECKING:
     from vademecum.vault.entry import Entry, Logged
@@ -83,12 +84,13 @@ def amend(app: App, id_: str, summary: str, body: str) -> None:
 @click.pass_obj
 def tail(app: App, count: int) -> None:
     """Print the newest COUNT entries [20], the oldest of them first."""
+    app.owners_only()
     found = app.vm.live.tail(count)
     hint = "" if found else 'The log is empty. `vademecum log add note "..."` begins it.'
     acked = app.vm.vault.acked_by(found)
     lines = [line for entry in found for line in entry_lines(app, entry, acked.get(entry.id, ()))]
     rows = [entry_json(entry) | {"acked_by": list(acked.get(entry.id, ()))} for entry in found]
-    app.emit_list(rows, *(lines or [app.style.dim(hint)]), hint=hint)
+    app.emit_list(app.shown(rows), *app.shown(lines or [app.style.dim(hint)]), hint=hint)
 
 
 @log.command()
@@ -154,9 +156,10 @@ def entry_json(entry: Entry) -> dict[str, object]:
 def entry_lines(app: App, entry: Entry, acked_by: Sequence[str] = ()) -> list[str]:
     """An entry for people: when, who, where, what kind, what; then its body."""
     style = app.style
-    who = printable(entry.agent or "a person") + (f"@{printable(entry.channel)}" if entry.channel else "")
+    who = shown(entry.agent) if entry.agent else A_PERSON
+    who += f"@{shown(entry.channel, ':')}" if entry.channel else ""
     mark = _MARK[entry.signed]
-    head = f"{style.dim(clock_time(entry.time))}  {style.bold(who)} {style.accent(printable(entry.type))}"
+    head = f"{style.dim(clock_time(entry.time))}  {style.bold(who)} {style.accent(shown(entry.type))}"
     lines = [f"{head}  {printable(entry.summary)}{style.warn(mark) if entry.signed == 'bad' else style.dim(mark)}"]
     about = entry.id + (f" -> {printable(entry.ref)}" if entry.ref else "")
     about += f", seen by {printable(', '.join(acked_by))}" if acked_by else ""

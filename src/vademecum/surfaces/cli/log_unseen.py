@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.option("--channel", default="", metavar="NAME", help="Where you speak with people, such as telegram.")
 @click.option("--session", metavar="ID", help="The conversation; default: the channel's.")
-@click.option("--budget", type=click.IntRange(200, 20_000), default=600, metavar="TOKENS", help="Most tokens [600].")
+@click.option("--budget", type=click.IntRange(300, 20_000), default=600, metavar="TOKENS", help="Most tokens [600].")
 @click.option("--peek", is_flag=True, help="Show it, and let it count as unseen.")
 @click.pass_obj
 def delta(app: App, *, channel: str, session: str | None, budget: int, peek: bool) -> None:
@@ -32,10 +32,11 @@ def delta(app: App, *, channel: str, session: str | None, budget: int, peek: boo
     \b
     vademecum --agent ella log delta --channel telegram
     """
+    app.owners_only()
     vault = app.vm.vault
     found = vault.delta(session, channel=channel, budget=budget)
     _hear(app, session, found)
-    app.emit(_json(found), *([found.text] if found.text else []))
+    app.emit(app.shown(_json(found)), *([found.text] if found.text else []))
     sys.stdout.flush()
     if not peek:
         vault.commit(found, how="cli")
@@ -60,10 +61,11 @@ def unacknowledged(app: App) -> None:
     """List what others wrote that concerns this agent and that it has not acknowledged, the oldest first."""
     from vademecum.surfaces.cli.log import entry_json, entry_lines
 
+    app.owners_only()
     found = app.vm.vault.unacknowledged()
     hint = "" if found else "Nothing waits to be acknowledged."
     lines = [line for entry in found for line in entry_lines(app, entry)] or [app.style.dim(hint)]
-    app.emit_list([entry_json(entry) for entry in found], *lines, hint=hint)
+    app.emit_list(app.shown([entry_json(entry) for entry in found]), *app.shown(lines), hint=hint)
 
 
 def _hear(app: App, session: str | None, found: Delta) -> None:

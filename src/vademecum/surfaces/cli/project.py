@@ -30,10 +30,12 @@ def list_(app: App) -> None:
     """Name every project with its status, owner and next step."""
     from vademecum.agent.vaulting import projects
 
+    app.owners_only()
     found = projects(app.vm).list()
     hint = "" if found else "There is no project yet: `vademecum project set NAME --status ...` makes one."
     lines = [line for one in found for line in _short(app.style, one)]
-    app.emit_list([project_json(one) for one in found], *(lines or [app.style.dim(hint)]), hint=hint)
+    rows = [project_json(one) for one in found]
+    app.emit_list(app.shown(rows), *app.shown(lines or [app.style.dim(hint)]), hint=hint)
 
 
 @project.command()
@@ -43,12 +45,13 @@ def show(app: App, name: str) -> None:
     """Print a project's state, and the version to name when you change it."""
     from vademecum.agent.vaulting import projects
 
+    app.owners_only()
     one = projects(app.vm).show(name)
     edited = _is_edited(app, one)
     lines = _lines(app.style, one)
     if edited:
         lines.append(f"  {app.style.warn('It was edited by hand since that was written.')}")
-    app.emit(project_json(one) | {"edited": edited}, *lines)
+    app.emit(app.shown(project_json(one) | {"edited": edited}), *app.shown(lines))
 
 
 @project.command(name="set")
