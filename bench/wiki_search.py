@@ -113,9 +113,8 @@ def row(name: str, ask: Ask, *, misses: bool) -> None:
     halves = [f"{sum(every[start::2]) / len(every[start::2]):.0%}" for start in (0, 1)]
     p95 = sorted(times)[int(len(times) * 0.95)]
     shares = f"{sum(hits['same'])}/{len(SAME)}  {sum(hits['other'])}/{len(OTHER)}  {sum(every) / len(every):>5.0%}"
-    print(
-        f"{name:<34} {shares}  ({' / '.join(halves)})  {answered:>2}/{len(NONE)}  {statistics.median(times):>7.1f} {p95:>7.1f}"
-    )
+    spent = f"{statistics.median(times):>7.1f} {p95:>7.1f}"
+    print(f"{name:<34} {shares}  ({' / '.join(halves)})  {answered:>2}/{len(NONE)}  {spent}")
 
 
 def main() -> None:
