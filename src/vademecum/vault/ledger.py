@@ -3,14 +3,14 @@
 Idea: a line holds the hash of the entry, the hash of the line before, and the signature over both and the author's
 name; and it holds the entry once more, so that what a sync tool, a merge or a crash took out of the Markdown can be
 put back. Invariant: what is signed does not cover that copy, so that a text can be erased for good while the chain
-still proves every line; a writer checks the line it binds itself to.
+still proves every line, and who erases it signs that, too; a writer checks the line it binds itself to.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, cast
 
@@ -20,10 +20,10 @@ from msgspec.json import encode as encode_json
 from vademecum.errors import UsageError
 from vademecum.home import folder_name
 from vademecum.ids import time_of
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 from vademecum.model import Origin
 from vademecum.vault.entry import ULID, Entry, sha_of
-from vademecum.vault.keys import Signer, is_key, key_id, verifies
+from vademecum.vault.keys import Keys, Signer, is_key, key_id, verifies
 
 VERSION = 1
 _PIECE = 64 * 1024
@@ -54,7 +54,8 @@ class Head:
 @dataclass(frozen=True)
 class Record:
     """One line. `n` counts the lines of the chain from 1, `prev` is the hash of the line before (empty for the first),
-    `successor` a public key that takes the place of this one, `copy` the entry (None once it was erased)."""
+    `successor` a public key that takes the place of this one, `copy` the entry (None once it was erased), `erased` who
+    erased it: agent, id of the key, signature."""
 
     n: int
     id: str
@@ -66,6 +67,7 @@ class Record:
     copy: tuple[str, str, str, str, str] | None
     offset: int = 0
     line_number: int = 0
+    erased: tuple[str, str, str] | None = None
 
     def signed(self, head: Head) -> bytes:
         """The bytes that the signature covers."""
@@ -99,7 +101,26 @@ class Record:
         data["sig"] = self.signature
         if self.copy is not None:
             data["entry"] = self.copy
+        if self.erased is not None:
+            data["erased"] = self.erased
         return _dumps(data)
+
+    def without_copy(self, head: Head, signer: Signer) -> Record:
+        """The same without the entry, with the word of `signer` that it was erased."""
+        signature = signer.sign(self._erasure(head, signer.agent, signer.id))
+        return replace(self, copy=None, erased=(signer.agent, signer.id, signature))
+
+    def is_erased(self, head: Head, keys: Keys) -> bool:
+        """Whether somebody whose key counts signed that the entry was erased."""
+        if self.copy is not None or self.erased is None:
+            return False
+        agent, id_, signature = self.erased
+        public = next((pin.public for pin in keys.pins().get(agent, ()) if pin.id == id_), "")
+        counts = public and keys.pinned(agent, public) is not None
+        return bool(counts) and verifies(public, signature, self._erasure(head, agent, id_))
+
+    def _erasure(self, head: Head, agent: str, key: str) -> bytes:
+        return b"vademecum live log erased\n" + encode_json([VERSION, self.hash(head), agent, key])
 
 
 def origin_of(text: str) -> Origin:
@@ -179,7 +200,18 @@ def _record(found: Any, offset: int, line_number: int) -> Record:
         raise TypeError
     if not ULID.fullmatch(fields[0]) or (copy is not None and len(copy) != 5):
         raise ValueError
-    return Record(found["n"], *fields, None if copy is None else tuple(copy), offset, line_number)
+    erased = found.get("erased")
+    if erased is not None and (len(erased) != 3 or not all(isinstance(one, str) for one in erased)):
+        raise ValueError
+    whose = None if erased is None else (erased[0], erased[1], erased[2])
+    return Record(found["n"], *fields, None if copy is None else tuple(copy), offset, line_number, whose)
+
+
+def fuller(known: Record | None, found: Record, head: Head, is_erased: Callable[[Head, Record], bool]) -> Record:
+    """Which of two forms of one line counts: the one that was erased by somebody who may, else one with the entry."""
+    if known is None or is_erased(head, found):
+        return found
+    return found if known.copy is None and found.copy is not None and not is_erased(head, known) else known
 
 
 def read_at(handle: int, start: int, size: int) -> bytes:

@@ -192,17 +192,20 @@ class LiveLog:
 
     def verify(self) -> Report:
         """Prove every entry of the log: see `verify.verify`."""
+        from vademecum.vault.log_erasing import erased_here
         from vademecum.vault.verify import verify
 
         self.refresh()
-        return verify(self.paths, self.keys, self._db())
+        return verify(self.paths, self.keys, self._db(), erased=erased_here(self))
 
     def merge(self, *, restore: bool = False, dry_run: bool = False) -> Merged:
         """Fold what sync tools and git left behind: see `merge.merge`."""
+        from vademecum.vault.log_erasing import erased_here
         from vademecum.vault.merge import merge
 
         self.refresh()
-        done = merge(self.paths, self.writer, self.keys, restore=restore, dry_run=dry_run)
+        erased = erased_here(self)
+        done = merge(self.paths, self.writer, self.keys, erased=erased, restore=restore, dry_run=dry_run)
         self.refresh()
         return done
 

@@ -20,7 +20,8 @@ from vademecum.ids import time_of
 from vademecum.model import OWNER, Actor, Origin
 from vademecum.vault.entry import ULID, Entry, blocks
 from vademecum.vault.indexing import ledger_files
-from vademecum.vault.ledger import Odd, Record, origin_of, read_head, records
+from vademecum.vault.keys import Signer
+from vademecum.vault.ledger import Head, Odd, Record, origin_of, read_head, records
 from vademecum.vault.live import TIER, LiveLog, as_text
 
 _WRITES = "tier = 'vault' AND action = 'add' AND length(target) = 26 AND agent = :agent"
@@ -55,7 +56,7 @@ def erase(log: LiveLog, meant: Sequence[Copy], by: Origin) -> None:
         for id_, copy in wanted.items():
             _record(log, id_, copy, by)
         for path in ledger_files(log.paths):
-            _without_copies(path, wanted.keys())
+            _without_copies(log, path, wanted.keys())
         for path in log.paths.months():
             _without_blocks(path, wanted.keys())
 
@@ -95,18 +96,37 @@ def _record(log: LiveLog, id_: str, copy: Copy, by: Origin) -> None:
     log.gate.intend(candidate, Act("forgotten", str(by)))
 
 
-def _without_copies(path: Path, ids: Collection[str]) -> None:
+def _without_copies(log: LiveLog, path: Path, ids: Collection[str]) -> None:
     data = read_bytes(path) or b""
+    head = read_head(data)
     out: list[bytes] = []
     changed = False
     for raw in data.split(b"\n"):
         record = next(iter(records(raw)), None)
-        if isinstance(record, Record) and record.copy is not None and record.id in ids:
-            raw = replace(record, copy=None).line().rstrip(b"\n")
+        there = isinstance(record, Record) and (record.copy is not None or record.erased is None)
+        if there and isinstance(record, Record) and record.id in ids:
+            signed = record.without_copy(head, _signer(log, head)) if head else replace(record, copy=None)
+            raw = signed.line().rstrip(b"\n")
             changed = True
         out.append(raw)
     if changed:
         _put(path, data, b"\n".join(out))
+
+
+def _signer(log: LiveLog, head: Head) -> Signer:
+    """Who signs that a line's entry was erased: its author where that key lies here, since it counts wherever the line
+    does; else the agent at work, whose key other homes then have to meet."""
+    if log.keys.has(head.agent) and log.keys.signer(head.agent).id == head.id:
+        return log.keys.signer(head.agent)
+    signer = log.keys.signer(log.actor.agent)
+    log.writer.introduce(signer)
+    return signer
+
+
+def erased_here(log: LiveLog) -> set[str]:
+    """The ids of the entries that this home erased, by its history."""
+    where = "tier = 'vault' AND action = 'remove' AND decision = 'forgotten' AND length(target) = 26"
+    return {row.target for row in log.gate.audit.store.rows(where, {})}
 
 
 def _without_blocks(path: Path, ids: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
 from vademecum.vault.folding import Folded, Proposed, fold_decisions
 from vademecum.vault.indexing import ledger_files
 from vademecum.vault.keys import Keys
-from vademecum.vault.ledger import Head, Odd, Record, read_head, records
+from vademecum.vault.ledger import Head, Odd, Record, fuller, read_head, records
 from vademecum.vault.paths import MONTH, VaultPaths, month_of
 from vademecum.vault.writer import Writer
 
@@ -70,20 +70,30 @@ class _Piece(NamedTuple):
     run: bytes = b""
 
 
-def merge(paths: VaultPaths, writer: Writer, keys: Keys, *, restore: bool = False, dry_run: bool = False) -> Merged:
+def merge(
+    paths: VaultPaths,
+    writer: Writer,
+    keys: Keys,
+    *,
+    erased: Collection[str] = (),
+    restore: bool = False,
+    dry_run: bool = False,
+) -> Merged:
     """Fold conflict copies and unfinished merges of the live log and the ledgers, and copies of `Decisions.md`.
 
-    `restore` also puts back entries that their authors signed and that no file has any more. Raises StorageError,
+    `erased` are the ids of entries that this home erased. `restore` also puts back entries that their authors signed
+    and that no file has any more. Raises StorageError,
     LockedError, ConflictError (an editor saved meanwhile); what was not done yet is as it was.
     """
     decisions = fold_decisions(paths.root, dry_run=dry_run)  # before: who decides holds that lock, then this
     with writer.locked():
-        return _Merging(paths, keys, restore=restore, dry_run=dry_run).all(decisions)
+        return _Merging(paths, keys, erased, restore=restore, dry_run=dry_run).all(decisions)
 
 
 class _Merging:
-    def __init__(self, paths: VaultPaths, keys: Keys, *, restore: bool, dry_run: bool) -> None:
-        self._paths, self._keys, self._restore, self._dry = paths, keys, restore, dry_run
+    def __init__(self, paths: VaultPaths, keys: Keys, erased: Collection[str], *, restore: bool, dry_run: bool) -> None:
+        self._paths, self._keys, self._erased = paths, keys, erased
+        self._restore, self._dry = restore, dry_run
         self._folder = link_prefix(paths.root)
         self._files: list[str] = []
         self._copies: list[str] = []
@@ -159,15 +169,18 @@ class _Merging:
                     odd[text[found.offset :].split(b"\n", 1)[0].rstrip(b"\r")] = None
                     continue
                 total += 1
-                known = lines.get(found.hash(head))
-                if known is None or found.copy is None:  # what was erased on one machine stays erased
-                    lines[found.hash(head)] = found
+                hash_ = found.hash(head)
+                lines[hash_] = fuller(lines.get(hash_), found, head, self._is_erased)
         self._learn(head, lines.values())
         if len(sources) == 1 and sources[0] == target and clean[0] == data[0] and total == len(lines):
             return
         ordered = sorted(lines.values(), key=lambda record: record.n)
         made = head.line() + b"".join(record.line() for record in ordered) + b"".join(one + b"\n" for one in odd)
         self._put(target, made, dict(zip(sources, data, strict=True)))
+
+    def _is_erased(self, head: Head, record: Record) -> bool:
+        """What was erased on one machine stays erased; a line that somebody only cut does not spread."""
+        return record.copy is None and (record.id in self._erased or record.is_erased(head, self._keys))
 
     def _learn(self, head: Head, lines: Iterable[Record]) -> None:
         """Remember what each entry is by its author's word."""

@@ -88,6 +88,14 @@ class Writer:
             self._heal()
             yield
 
+    def introduce(self, signer: Signer) -> None:
+        """Begin the ledger of a key that has none, so that other homes meet it. The caller holds the lock."""
+        with contextlib.ExitStack() as handles:
+            head, _, ledger = self._chain(signer, handles)
+            if not os.fstat(ledger).st_size:
+                _add(ledger, head.line())
+                os.fsync(ledger)
+
     # --- one write
 
     def _write(self, entry: Entry, month: Path, successor: str, handles: contextlib.ExitStack) -> tuple[int, int]:
