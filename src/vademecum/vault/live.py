@@ -6,6 +6,7 @@ edits or removes an entry; whoever reads gets the same entries in the same order
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -205,9 +206,19 @@ class LiveLog:
 
         self.refresh()
         erased = erased_here(self)
-        done = merge(self.paths, self.writer, self.keys, erased=erased, restore=restore, dry_run=dry_run)
+        done = merge(
+            self.paths, self.writer, self.keys, erased=erased, wrote=self._wrote, restore=restore, dry_run=dry_run
+        )
         self.refresh()
         return done
+
+    def _wrote(self, entry: Entry) -> Origin | None:
+        """What an entry was made of, when this home's history says that it wrote it in these words."""
+        where = "tier = 'vault' AND action = 'add' AND target = :id AND agent = :agent AND after_sha256 = :sha"
+        sha = hashlib.sha256(as_text(entry).encode()).hexdigest()
+        rows = self.gate.audit.store.rows(where, {"id": entry.id, "agent": entry.agent, "sha": sha}, 1)
+        written = rows and rows[0].decision in ("accepted", "approved")
+        return self.gate.redactor.origin(Origin.parse(rows[0].origin)) if written else None
 
     def prepare(self) -> list[str]:
         """Make the vault's folders and what git needs to merge them; what was made, relative to the vault.

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from vademecum.disk import read_bytes
 from vademecum.errors import ConflictError
 from vademecum.files import write_atomic
 from vademecum.ids import time_of
+from vademecum.model import Origin
 from vademecum.obsidian import link_prefix
 from vademecum.vault.copies import is_copy, shape, without_marks
 from vademecum.vault.entry import Entry, blocks, canonical, render, sha_of
@@ -76,18 +77,28 @@ def merge(
     keys: Keys,
     *,
     erased: Collection[str] = (),
+    wrote: Callable[[Entry], Origin | None] = lambda _: None,
     restore: bool = False,
     dry_run: bool = False,
 ) -> Merged:
     """Fold conflict copies and unfinished merges of the live log and the ledgers, and copies of `Decisions.md`.
 
     `erased` are the ids of entries that this home erased. `restore` also puts back entries that their authors signed
-    and that no file has any more. Raises StorageError,
+    and that no file has any more, and signs again what this home wrote, as `wrote` says (with the origin), whose
+    signature a ledger lost. Raises StorageError,
     LockedError, ConflictError (an editor saved meanwhile); what was not done yet is as it was.
     """
     decisions = fold_decisions(paths.root, dry_run=dry_run)  # before: who decides holds that lock, then this
     with writer.locked():
-        return _Merging(paths, keys, erased, restore=restore, dry_run=dry_run).all(decisions)
+        merging = _Merging(paths, keys, erased, restore=restore, dry_run=dry_run)
+        return merging.all(decisions, lambda entry: _sign_again(entry, writer, wrote, dry_run=dry_run))
+
+
+def _sign_again(entry: Entry, writer: Writer, wrote: Callable[[Entry], Origin | None], *, dry_run: bool) -> bool:
+    origin = wrote(entry)
+    if origin is not None and not dry_run:
+        writer.sign_again(replace(entry, origin=origin))
+    return origin is not None
 
 
 class _Merging:
@@ -102,13 +113,14 @@ class _Merging:
         self._added = self._doubles = 0
         self._signed: dict[str, tuple[Record, Head]] = {}
 
-    def all(self, decisions: Folded) -> Merged:
+    def all(self, decisions: Folded, sign_again: Callable[[Entry], bool]) -> Merged:
         if decisions.added:
             self._files.append(self._paths.relative(self._paths.decisions))
         self._copies += [self._paths.relative(path) for path in decisions.copies]
         self._added += decisions.added
         self._ledgers()
         self._months()
+        self._restored += [entry.id for entry in self._unsigned() if sign_again(entry)]
         handled = {self._paths.root / name for name in self._copies}
         left = tuple(self._paths.relative(path) for path in self._conflicts() if path not in handled)
         self._files.sort()
@@ -186,6 +198,14 @@ class _Merging:
         """Remember what each entry is by its author's word."""
         if self._keys.pinned(head.agent, head.public) is not None:
             self._signed.update((record.id, (record, head)) for record in lines)
+
+    def _unsigned(self) -> Iterator[Entry]:
+        """The entries of this home's agents that no ledger has a line for, when signatures are to be restored."""
+        for path in self._paths.months() if self._restore else ():
+            for block in blocks(read_bytes(path) or b"", path.stem):
+                entry = block.entry if block.own else None
+                if entry is not None and entry.id not in self._signed and self._keys.has(entry.agent):
+                    yield entry
 
     def _as_signed(self, id_: str) -> Entry | None:
         """The entry of that id as its author signed it; None when nobody did, or when it was erased."""

@@ -37,6 +37,7 @@ Decisions.md merge=union
 """
 _NOTE_BYTES = 512
 _AT_REST = b"-"
+_REMEMBERED = 64  # lines of a ledger that its writer looks for in a copy that took the ledger's place
 _LOOK_BACK = 64 * 1024  # for the line ends of a file that does not end with one
 
 
@@ -48,6 +49,16 @@ class _Place(NamedTuple):
     successor: str = ""
 
 
+class _Done(NamedTuple):
+    """What one write has appended: the opened files, and the line of the ledger at `path`."""
+
+    ledger: int
+    month: int
+    path: Path
+    head: Head
+    record: Record
+
+
 class Writer:
     """Writes to one vault, for agents whose keys lie in one home. Thread-safe, and safe beside other processes."""
 
@@ -57,6 +68,7 @@ class Writer:
         self._ready = False
         self._folder = link_prefix(paths.root)
         self._tails: dict[Path, tuple[int, int, Head, _Place]] = {}
+        self._newest: dict[Path, list[Record]] = {}
 
     def write(self, entry: Entry, *, successor: str = "") -> None:
         """Append `entry`, signed by its agent; with `successor` it announces that key.
@@ -67,10 +79,10 @@ class Writer:
         try:
             with contextlib.ExitStack() as handles:
                 with self.locked():
-                    opened = self._write(entry, month, successor, handles)
-                for handle in opened:
-                    os.fsync(handle)
-                self._stay(entry, month, opened[1])
+                    done = self._write(entry, month, successor, handles)
+                os.fsync(done.ledger)
+                os.fsync(done.month)
+                self._stay(entry, month, done)
         except OSError as error:
             raise StorageError(
                 f"The entry could not be written to {month}: {error.strerror or error}. The log is as it was.",
@@ -96,9 +108,18 @@ class Writer:
                 _add(ledger, head.line())
                 os.fsync(ledger)
 
+    def sign_again(self, entry: Entry) -> None:
+        """Append the line for an entry whose line a ledger lost, as its newest one. The caller holds the lock."""
+        signer = self._keys.signer(entry.agent)
+        with contextlib.ExitStack() as handles:
+            head, place, ledger = self._chain(signer, handles)
+            record = sign(signer, head, entry, n=place.n + 1, prev=place.prev)
+            _add_line(ledger, head, record)
+            os.fsync(ledger)
+
     # --- one write
 
-    def _write(self, entry: Entry, month: Path, successor: str, handles: contextlib.ExitStack) -> tuple[int, int]:
+    def _write(self, entry: Entry, month: Path, successor: str, handles: contextlib.ExitStack) -> _Done:
         text = render(entry, self._folder)  # what cannot be written is found out before anything is
         signer = self._keys.signer(entry.agent)
         head, place, ledger = self._chain(signer, handles)
@@ -110,7 +131,7 @@ class Writer:
         size = os.fstat(ledger).st_size
         self._note(path.name)
         try:
-            _add(ledger, _line_end(ledger, size) + record.line() if size else head.line() + record.line())
+            _add_line(ledger, head, record)
             opened = handles.enter_context(_opened(month))
             before = os.fstat(opened).st_size
             try:
@@ -125,7 +146,8 @@ class Writer:
         self._note("")
         now = os.fstat(ledger)
         self._tails[path] = (now.st_ino, now.st_size, head, _Place(record.n, record.hash(head), successor))
-        return ledger, opened
+        self._newest[path] = [*self._newest.get(path, [])[1 - _REMEMBERED :], record]
+        return _Done(ledger, opened, path, head, record)
 
     def _chain(self, signer: Signer, handles: contextlib.ExitStack) -> tuple[Head, _Place, int]:
         """The ledger of the signer's key, opened, its head, and the place behind its newest line that is proved."""
@@ -137,10 +159,20 @@ class Writer:
             return known[2], known[3], handle
         first = read_head(read_at(handle, 0, 4096)) if size else None
         head = Head(signer.agent, signer.public, first.announced if first else self._announced(signer))
+        if known is not None and known[0] != now.st_ino and self._bring_back(path, handle, head):
+            size = os.fstat(handle).st_size
         newest = last(handle, size, head) if size else None
         if newest is None:
             return head, _Place(0, head.announced), handle
         return head, _Place(newest.n, newest.hash(head), newest.successor), handle
+
+    def _bring_back(self, path: Path, handle: int, head: Head) -> bool:
+        """Append again what this process has signed lately and somebody's older copy of the ledger has not."""
+        there = read_at(handle, 0, os.fstat(handle).st_size)
+        gone = [record for record in self._newest.get(path, []) if record.signature.encode() not in there]
+        for record in gone:
+            _add_line(handle, head, record)
+        return bool(gone)
 
     def _announced(self, signer: Signer) -> str:
         """The hash of the line in which the agent's key before announced this one; nothing for a first key."""
@@ -164,12 +196,15 @@ class Writer:
             )
         return signer
 
-    def _stay(self, entry: Entry, month: Path, handle: int) -> None:
-        """An editor may have put its own copy in the place of the file while it was written: then append again."""
-        with contextlib.suppress(FileNotFoundError):
-            if month.stat().st_ino == os.fstat(handle).st_ino:
-                return
-        with self.locked(), _opened(month) as now:
+    def _stay(self, entry: Entry, month: Path, done: _Done) -> None:
+        """An editor or a sync tool may have put its own copy in the place of a file while it was written: then append
+        again."""
+        if _is_at(done.month, month) and _is_at(done.ledger, done.path):
+            return
+        with self.locked(), _opened(month) as now, _opened(done.path) as ledger:
+            if self._bring_back(done.path, ledger, done.head):
+                os.fsync(ledger)
+                self._tails.pop(done.path, None)
             there = read_at(now, 0, os.fstat(now).st_size)
             if f"^{entry.id}".encode() not in there:
                 _add(now, _as_in(now, len(there), render(entry, self._folder)))
@@ -257,6 +292,18 @@ def _add(handle: int, data: bytes) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(handle, left) :]
+
+
+def _add_line(handle: int, head: Head, record: Record) -> None:
+    """Append a line to a ledger, behind the head when it is empty, on a line of its own."""
+    size = os.fstat(handle).st_size
+    _add(handle, (_line_end(handle, size) if size else head.line()) + record.line())
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_ino == os.fstat(handle).st_ino
+    return False
 
 
 def _line_end(handle: int, size: int) -> bytes:
