@@ -7,6 +7,8 @@ never an empty one.
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from vademecum.errors import UnreadableError
@@ -27,6 +29,29 @@ def read_bytes(path: Path) -> bytes | None:
             f"{path} cannot be read: {error.strerror or error}. It was left as it is.",
             "Correct its permissions, or move what stands in its place; then try again.",
         ) from error
+
+
+def strange(path: Path, root: Path) -> str:
+    """Why `path`, below the folder `root`, is neither to be read nor written: it leads out of that folder by a link, or
+    is no regular file. Empty when it may be, also when there is nothing yet."""
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    if os.path.commonpath([real, top]) != top:
+        return f"leads out of {root} by a link"
+    try:
+        mode = os.stat(real).st_mode  # noqa: PTH116  a string already
+    except OSError:
+        return ""
+    return "" if stat.S_ISREG(mode) else "is no regular file"
+
+
+def followed(path: Path, root: Path) -> str:
+    """The file that is meant by `path`, below `root`, links followed. Raises UnreadableError with what `strange` says."""
+    why = strange(path, root)
+    if why:
+        raise UnreadableError(
+            f"{path} {why}. It was neither read nor written.", "Put the file itself there, or move that away."
+        )
+    return os.path.realpath(path)
 
 
 def to_text(data: bytes) -> str:

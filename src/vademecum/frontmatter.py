@@ -21,6 +21,8 @@ _SIMPLE = pattern(
 _PLAIN = pattern(r"[^\W\d_][^\n\r\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*")
 _NOT_STRINGS = frozenset({"", "true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _COMMENT = pattern(r"[ \t]+#[^\n\r]*$")
+_DEEPEST = 100
+_DEEP = "its front matter is nested too deep to be read"
 _ITEM = pattern(r"-(?=[ \t\r\n]|$)")  # YAML lets the items of a list stand below its key without being indented
 
 
@@ -147,11 +149,15 @@ def _read(inner: str) -> tuple[dict[str, Any], str]:
     simple = _read_simple(inner)
     if simple is not None:
         return simple, ""
+    if _too_deep(inner):
+        return {}, _DEEP
     from ruamel.yaml import YAML, YAMLError  # most notes are plain `key: value` lines, which need no parser
 
     try:
         loader: Any = YAML(typ="base", pure=True)
         loaded: object = loader.load(inner)
+    except RecursionError:
+        return {}, _DEEP
     except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 2})" if mark is not None else ""
@@ -161,6 +167,17 @@ def _read(inner: str) -> tuple[dict[str, Any], str]:
     if not isinstance(loaded, dict):
         return {}, "its front matter is not a mapping of keys to values"
     return cast("dict[str, Any]", loaded), ""
+
+
+def _too_deep(inner: str) -> bool:
+    """Whether brackets, dashes or indentation nest deeper than any note's: the parser takes seconds to give up."""
+    depth = 0
+    for c in inner:
+        depth = depth + 1 if c in "[{" else depth - 1 if c in "]}" and depth else depth
+        if depth > _DEEPEST:
+            return True
+    lines = inner.split("\n")
+    return any(line.count("- ") > _DEEPEST for line in lines) or len(set(map(_indent, lines))) > _DEEPEST
 
 
 def _read_simple(inner: str) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
-from vademecum.disk import read_bytes, to_bytes, to_text, visible
+from vademecum.disk import followed, read_bytes, to_bytes, to_text, visible
 from vademecum.errors import ConflictError
 from vademecum.files import LOCK_SECONDS, locked, write_atomic
 from vademecum.late import dataclass
@@ -30,11 +30,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One file, which need not exist."""
+    """One file, which need not exist; with `root` it has to lie in that folder, links followed."""
 
     path: Path
     lock: Path
     lock_seconds: float = LOCK_SECONDS
+    root: Path | None = None
 
     def held(self) -> AbstractContextManager[None]:
         """Keep other writers of this program out. Raises LockedError."""
@@ -42,6 +43,8 @@ class Page:
 
     def raw(self) -> str | None:
         """The text, bytes that are not UTF-8 as lone surrogates; None when there is no file. Raises UnreadableError."""
+        if self.root is not None:
+            followed(self.path, self.root)
         data = read_bytes(self.path)
         return None if data is None else to_text(data)
 
@@ -50,7 +53,8 @@ class Page:
         return visible((self.raw() or "").removeprefix("\ufeff"))
 
     def put(self, before: str | None, after: str) -> None:
-        """Replace `before`, as `raw` gave it. Raises ConflictError when the file is no longer that, StorageError."""
+        """Replace `before`, as `raw` gave it. Raises ConflictError when the file is no longer that, StorageError,
+        UnreadableError."""
 
         def check() -> None:
             if self.raw() != before:
@@ -59,6 +63,8 @@ class Page:
                     "Read it again, and write what is still right.",
                 )
 
+        if self.root is not None:
+            followed(self.path, self.root)
         write_atomic(self.path, to_bytes(after), check=check)
 
     def change(self, make: Callable[[str | None], tuple[str | None, T]]) -> T:
@@ -83,7 +89,7 @@ class Page:
 
 def page_at(root: Path, *parts: str, lock: str = "", lock_seconds: float = LOCK_SECONDS) -> Page:
     """The page at `parts` below the vault's folder `root`; see `Desk.page`."""
-    return Page(root.joinpath(*parts), root / _LOCKS / f"{lock or '-'.join(parts)}.lock", lock_seconds)
+    return Page(root.joinpath(*parts), root / _LOCKS / f"{lock or '-'.join(parts)}.lock", lock_seconds, root)
 
 
 def tidy(text: str) -> str:

@@ -20,7 +20,6 @@ from vademecum.vault import erasing
 from vademecum.vault.decision_text import FILE, Decision, merged, parse, render
 from vademecum.vault.decisions import Book, Decided, Decisions
 from vademecum.vault.folding import fold_decisions
-from vademecum.vault.merge import is_copy
 from vademecum.vault.page import By
 from vault.desks import ME, PAGE, PERSON, Log, at, desk_of, opened
 
@@ -352,9 +351,9 @@ def test_a_copy_is_removed_only_when_all_of_it_stands_in_the_file(kept: Decision
     copy.write_bytes(theirs)
     other.write_bytes(b"a thought of mine\n" + base)
     before = page(kept).read_bytes()
-    assert fold_decisions(kept.desk.root, is_copy, dry_run=True).added == 1
+    assert fold_decisions(kept.desk.root, dry_run=True).added == 1
     assert (page(kept).read_bytes(), copy.exists()) == (before, True)
-    done = fold_decisions(kept.desk.root, is_copy)
+    done = fold_decisions(kept.desk.root)
     assert (done.copies, done.added) == ((copy,), 1)
     assert (copy.exists(), other.exists()) == (False, True)
     assert "a thought of mine" in done.problems[0]

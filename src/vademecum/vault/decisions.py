@@ -24,6 +24,7 @@ from vademecum.page import Page, eol_of
 from vademecum.vault.against import may_share, shared
 from vademecum.vault.decision_text import FILE, Decision, parse, render
 from vademecum.vault.page import By, Desk
+from vademecum.vault.paths import VaultPaths
 
 if TYPE_CHECKING:
     from vademecum.gate.candidate import Accepted
@@ -287,7 +288,7 @@ class Decisions:
         if not mine:
             return []
         oldest = iso(min(one.time or 0 for one in mine))[:7]
-        live = [path.read_bytes() for path in sorted((self.desk.root / "Live").glob("*.md")) if path.stem[:7] >= oldest]
+        live = [path.read_bytes() for path in VaultPaths(self.desk.root).months() if path.stem >= oldest]
         return [one for one in mine if not any(one.id.encode() in text for text in live)]
 
     # --- what a person approves

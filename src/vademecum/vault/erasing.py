@@ -24,6 +24,7 @@ from vademecum.vault import checkpoints, projects
 from vademecum.vault.decision_text import FILE, Decision, parse, render
 from vademecum.vault.decisions import TARGET, seen_from
 from vademecum.vault.page import TIER, By, Desk
+from vademecum.vault.paths import VaultPaths
 
 _WRITES = "('accepted', 'approved', 'undone')"
 
@@ -207,5 +208,4 @@ def _cut(block: str, texts: Sequence[str]) -> str:
 
 
 def _slugs(desk: Desk, folder: str) -> list[str]:
-    path = desk.root / folder
-    return sorted(one.stem for one in path.glob("*.md") if not one.name.startswith(".")) if path.is_dir() else []
+    return [path.stem for path in VaultPaths(desk.root).files(desk.root / folder, ".md")]

@@ -21,6 +21,7 @@ from vademecum.page import Page, page_at
 from vademecum.vault import checkpoints
 from vademecum.vault.copies import is_copy, shape, sides
 from vademecum.vault.decision_text import FILE, merged, parse
+from vademecum.vault.paths import VaultPaths
 from vademecum.vault.project_text import difference
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def fold_decisions(root: Path, *, dry_run: bool = False) -> Folded:
     Raises LockedError, StorageError, UnreadableError, ConflictError; what was not done yet is as it was.
     """
     page = page_at(root, FILE)
-    copies = [path for path in sorted(root.glob("*.md")) if is_copy(path.stem, page.path.stem) and path.is_file()]
+    copies = [path for path in VaultPaths(root).files(root, ".md") if is_copy(path.stem, page.path.stem)]
     if not copies:
         return Folded()
     gone: list[Path] = []
@@ -111,9 +112,10 @@ class _Folding:
         for name in (*self._done.left, *made):
             path = self._root / name
             folder = path.parent.name if path.parent.parent == self._root and path.suffix == ".md" else ""
-            page = next((one for one in _pages(path.parent) if is_copy(path.stem, one.stem)), None)
-            raw = read_bytes(path) if path.is_file() and not path.is_symlink() else None
-            if page is None or raw is None or folder not in (checkpoints.FOLDER, PROJECTS):
+            there = _pages(self._root, folder) if folder in (checkpoints.FOLDER, PROJECTS) else []
+            page = next((one for one in there if is_copy(path.stem, one.stem)), None)
+            raw = read_bytes(path) if path in there else None
+            if page is None or raw is None:
                 self._left.append(name)
             elif folder == PROJECTS:
                 self._project(name, page, path, raw)
@@ -168,7 +170,7 @@ class _Folding:
         """Take the sides apart in pages in which git left marks; the copies that hold the other side."""
         made: list[str] = []
         for folder in (checkpoints.FOLDER, PROJECTS):
-            for path in _pages(self._root / folder):
+            for path in _pages(self._root, folder):
                 page = page_at(self._root, folder, path.name, lock=folder if folder == PROJECTS else "")
                 with page.held():
                     raw = page.raw() or ""
@@ -229,7 +231,6 @@ def _free(path: Path) -> Path:
     raise AssertionError("unreachable")
 
 
-def _pages(folder: Path) -> list[Path]:
+def _pages(root: Path, folder: str) -> list[Path]:
     """The pages of a folder, those with the shortest names first: a copy's name is longer than its page's."""
-    found = (path for path in folder.glob("*.md") if path.is_file() and not path.is_symlink())
-    return sorted(found, key=lambda path: (len(path.stem), path.stem))
+    return sorted(VaultPaths(root).files(root / folder, ".md"), key=lambda path: (len(path.stem), path.stem))

@@ -149,10 +149,7 @@ class Indexer:
 
 def ledger_files(paths: VaultPaths) -> list[Path]:
     """The ledgers that are there; conflict copies (other names) come too, since their lines prove themselves."""
-    try:
-        return sorted(path for path in paths.ledgers.iterdir() if path.suffix == ".jsonl")
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return paths.files(paths.ledgers, ".jsonl")
 
 
 def announces(paths: VaultPaths, keys: Keys, head: Head) -> bool:

@@ -216,7 +216,7 @@ class _Merging:
 
     def _months(self) -> None:
         by_month: dict[str, list[Path]] = {path.stem: [path] for path in self._paths.months()}
-        for path in sorted(self._paths.live.glob("*.md")) if self._paths.live.is_dir() else ():
+        for path in self._paths.files(self._paths.live, ".md"):
             month = path.stem[:7]
             if MONTH.fullmatch(month) and is_copy(path.stem, month):
                 by_month.setdefault(month, []).append(path)

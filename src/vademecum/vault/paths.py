@@ -6,11 +6,13 @@ own folder (`vault.path`, or `vault.subfolder` in it), whatever a name says; not
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
 from vademecum.config import VaultConfig
+from vademecum.disk import strange
 from vademecum.errors import ConfigError
 from vademecum.home import Home, folder_name
 from vademecum.late import dataclass, pattern
@@ -48,11 +50,32 @@ class VaultPaths:
 
     def months(self) -> list[Path]:
         """The live log's files that are there, the oldest first; conflict copies are none of them."""
+        return [path for path in self.files(self.live, ".md") if MONTH.fullmatch(path.stem)]
+
+    def files(self, folder: Path, suffix: str) -> list[Path]:
+        """The regular files of one of our folders whose names end so, by name; links that stay in our folder count."""
+        return [path for path, why in self._there(folder, suffix) if not why]
+
+    def strange(self) -> list[tuple[Path, str]]:
+        """What stands in the place of a file of ours and is not read, and why."""
+        places = [(self.live, ".md"), (self.ledgers, ".jsonl"), (self.projects, ".md"), (self.agents, ".md")]
+        found = [(folder, strange(folder, self.root)) for folder, _ in places]
+        made = [(folder, why) for folder, why in found if why.startswith("leads")]
+        made += [(path, why) for place in places for path, why in self._there(*place) if why]
+        why = strange(self.decisions, self.root)
+        return [*made, (self.decisions, why)] if why else made
+
+    def _there(self, folder: Path, suffix: str) -> list[tuple[Path, str]]:
+        """What is named like a file of ours, with the reason for which it is not read."""
         try:
-            found = [path for path in self.live.iterdir() if path.suffix == ".md" and MONTH.fullmatch(path.stem)]
+            with os.scandir(folder) as there:
+                found = [(Path(one.path), one.is_file(follow_symlinks=False)) for one in there]
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted(found)
+        if not found or strange(folder, self.root).startswith("leads"):
+            return []
+        made = [(path, plain) for path, plain in found if path.suffix == suffix and not path.name.startswith(".")]
+        return sorted((path, "" if plain else strange(path, self.root)) for path, plain in made)
 
     @cached_property
     def decisions(self) -> Path:

@@ -23,6 +23,7 @@ from vademecum.obsidian import hashed_slug, one_form, slug_of
 from vademecum.page import NO_VERSION, Page, state_of, version_of
 from vademecum.vault.marks import PAGE
 from vademecum.vault.page import By, Desk
+from vademecum.vault.paths import VaultPaths
 from vademecum.vault.project_text import (
     FOLDER,
     NAMES,
@@ -341,9 +342,7 @@ class Projects:
         return self.desk.page(FOLDER, f"{slug}.md", lock=FOLDER)
 
     def _paths(self) -> Iterator[Path]:
-        folder = self.desk.root / FOLDER
-        found = folder.glob("*.md") if folder.is_dir() else ()
-        return (path for path in sorted(found) if not path.name.startswith("."))
+        return iter(VaultPaths(self.desk.root).files(self.desk.root / FOLDER, ".md"))
 
     def _slug(self, name: str, *, exactly: bool = False) -> str | None:
         """The file of the project called `name`: by its front matter, else (not `exactly`) by its file's name."""

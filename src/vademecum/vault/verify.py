@@ -22,7 +22,7 @@ from vademecum.vault.keys import Keys, Pin
 from vademecum.vault.ledger import Head, Odd, Record, fuller, read_head, records
 from vademecum.vault.paths import VaultPaths, month_of
 
-Kind = Literal["changed", "removed", "inserted", "reordered", "doubled", "forged", "second key", "ledger"]
+Kind = Literal["changed", "removed", "inserted", "reordered", "doubled", "forged", "second key", "ledger", "no file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,9 @@ class _Verifying:
         self._erased = 0
 
     def report(self) -> Report:
+        for path, why in self._paths.strange():
+            what = f"this {why}; it is not read"
+            self._faults.append(Fault("no file", self._paths.relative(path), 0, what))
         self._read_months()
         self._read_ledgers()
         for chain in self._chains.values():

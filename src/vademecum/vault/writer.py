@@ -15,8 +15,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
-from vademecum.disk import read_bytes
-from vademecum.errors import ConflictError, StorageError
+from vademecum.disk import followed, read_bytes
+from vademecum.errors import ConflictError, StorageError, UnreadableError
 from vademecum.files import locked, write_atomic
 from vademecum.obsidian import link_prefix
 from vademecum.vault.entry import Entry, render
@@ -25,7 +25,7 @@ from vademecum.vault.ledger import Head, Record, last, read_at, read_head, sign
 from vademecum.vault.paths import VaultPaths
 
 _BINARY = getattr(os, "O_BINARY", 0)
-_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY
+_APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | _BINARY
 _IGNORED = b"# what belongs to one machine\n*.lock\n*.tmp\nwriting\n"
 
 
@@ -132,14 +132,14 @@ class Writer:
         self._note(path.name)
         try:
             _add_line(ledger, head, record)
-            opened = handles.enter_context(_opened(month))
+            opened = handles.enter_context(_opened(month, self._paths.root))
             before = os.fstat(opened).st_size
             try:
                 _add(opened, _as_in(opened, before, text))
             except OSError:
                 os.ftruncate(opened, before)
                 raise
-        except OSError:
+        except (OSError, UnreadableError):
             os.ftruncate(ledger, size)
             self._note("")
             raise
@@ -152,7 +152,7 @@ class Writer:
     def _chain(self, signer: Signer, handles: contextlib.ExitStack) -> tuple[Head, _Place, int]:
         """The ledger of the signer's key, opened, its head, and the place behind its newest line that is proved."""
         path = self._paths.ledger(signer.agent, signer.id)
-        handle = handles.enter_context(_opened(path))
+        handle = handles.enter_context(_opened(path, self._paths.root))
         now = os.fstat(handle)
         size, known = now.st_size, self._tails.get(path)
         if known is not None and known[:2] == (now.st_ino, size):
@@ -179,7 +179,7 @@ class Writer:
         for pin in self._keys.pins().get(signer.agent, ()):
             path = self._paths.ledger(signer.agent, pin.id)
             if pin.public != signer.public and path.is_file():
-                with _opened(path) as handle:
+                with _opened(path, self._paths.root) as handle:
                     head = read_head(read_at(handle, 0, 4096))
                     newest = last(handle, os.fstat(handle).st_size, head) if head else None
                     if head and newest and newest.successor == signer.public:
@@ -201,7 +201,7 @@ class Writer:
         again."""
         if _is_at(done.month, month) and _is_at(done.ledger, done.path):
             return
-        with self.locked(), _opened(month) as now, _opened(done.path) as ledger:
+        with self.locked(), _opened(month, self._paths.root) as now, _opened(done.path, self._paths.root) as ledger:
             if self._bring_back(done.path, ledger, done.head):
                 os.fsync(ledger)
                 self._tails.pop(done.path, None)
@@ -218,7 +218,7 @@ class Writer:
         The file keeps its size: cutting it off and filling it again makes some file systems write it to disk.
         """
         said = f"{_node()}\t{ledger}".encode() if ledger else _AT_REST
-        handle = os.open(self._paths.writing, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+        handle = os.open(followed(self._paths.writing, self._paths.root), os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
         try:
             os.write(handle, said.ljust(_NOTE_BYTES - 1) + b"\n")
         finally:
@@ -226,16 +226,17 @@ class Writer:
 
     def _heal(self) -> None:
         """Complete the write that was cut off, if one was. The caller holds the lock."""
+        followed(self._paths.writing, self._paths.root)
         noted = read_bytes(self._paths.writing)
         if noted is None or noted.startswith(_AT_REST):
             return
         node, _, name = noted.decode("utf-8", "replace").strip().partition("\t")
         ledger = self._paths.ledgers / name
         if node == _node() and name and ledger.parent == self._paths.ledgers and ledger.is_file():
-            record, head = _whole(ledger)
+            record, head = _whole(ledger, self._paths.root)
             entry = record.entry(head) if record and head else None
             if entry is not None:
-                _complete(self._paths.month(entry.time), render(entry, self._folder), entry.id)
+                _complete(self._paths.month(entry.time), self._paths.root, render(entry, self._folder), entry.id)
         self._note("")
 
     def _make_ready(self) -> None:
@@ -262,6 +263,7 @@ def prepare(paths: VaultPaths) -> list[str]:
         ) from error
     for path, text in ((paths.internal / ".gitignore", _IGNORED), (paths.root / ".gitattributes", _ATTRIBUTES)):
         if not path.exists():
+            followed(path, paths.root)
             write_atomic(path, text)
             made.append(paths.relative(path))
     return made
@@ -273,9 +275,10 @@ def _node() -> str:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Generator[int]:
+def _opened(path: Path, root: Path) -> Generator[int]:
+    """A file below `root`, to be appended to. Raises UnreadableError for a link that leads out, and for no file."""
     new = not path.exists()
-    handle = os.open(path, _APPEND, 0o666)
+    handle = os.open(followed(path, root), _APPEND, 0o666)
     try:
         yield handle
         if new and os.name != "nt":
@@ -318,9 +321,9 @@ def _as_in(handle: int, size: int, text: str) -> bytes:
     return (lead + data).replace(b"\n", b"\r\n") if windows else lead + data
 
 
-def _whole(ledger: Path) -> tuple[Record | None, Head | None]:
+def _whole(ledger: Path, root: Path) -> tuple[Record | None, Head | None]:
     """The newest line of the ledger; a half line behind it, which nobody was told of, is cut off."""
-    with _opened(ledger) as handle:
+    with _opened(ledger, root) as handle:
         data = read_at(handle, 0, os.fstat(handle).st_size)
         if not data.endswith(b"\n"):
             data = data[: data.rfind(b"\n") + 1]
@@ -329,9 +332,9 @@ def _whole(ledger: Path) -> tuple[Record | None, Head | None]:
         return (last(handle, len(data), head), head) if head else (None, None)
 
 
-def _complete(month: Path, text: str, id_: str) -> None:
+def _complete(month: Path, root: Path, text: str, id_: str) -> None:
     """Append what is missing of an entry that was being written; nothing when it is whole, or was changed since."""
-    with _opened(month) as handle:
+    with _opened(month, root) as handle:
         data = read_at(handle, 0, os.fstat(handle).st_size)
         plain, windows = text.encode(), text.replace("\n", "\r\n").encode()
         for whole in (windows, plain) if b"\r\n" in data else (plain, windows):
