@@ -162,6 +162,12 @@ def referring(db: Database, id_: str) -> list[EntryRow]:
     return [EntryRow(*row) for row in db.all(sql, (id_,))]
 
 
+def of_type(db: Database, type_: str) -> list[EntryRow]:
+    """Entries of a type, the oldest first."""
+    sql = f"SELECT {_ENTRY} FROM vault_entries WHERE type = ? AND file > 0 ORDER BY time, id"
+    return [EntryRow(*row) for row in db.all(sql, (type_,))]
+
+
 def records_of(db: Database, ids: Sequence[str]) -> list[RecordRow]:
     """The lines of ledgers for these entries."""
     sql = "SELECT hash, id, file, start, length FROM vault_records WHERE id = ? AND file > 0"

@@ -187,6 +187,11 @@ class LiveLog:
         self.refresh()
         return tuple(self.entries(index.referring(self._db(), id)))
 
+    def of_type(self, type: str) -> list[Entry]:  # noqa: A002  the design's word
+        """All entries of a type, the oldest first."""
+        self.refresh()
+        return self.entries(index.of_type(self._db(), type))
+
     def refresh(self) -> None:
         """Take in what is new in the files."""
         self._indexer.refresh()

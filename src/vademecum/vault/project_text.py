@@ -15,9 +15,12 @@ from vademecum.disk import visible
 from vademecum.errors import UnreadableError
 from vademecum.frontmatter import FrontMatter, one_line, scalar
 from vademecum.model import Origin
+from vademecum.vault.copies import sides
 
 FOLDER = "Projects"
 NAMES = ("status", "owner", "next")
+MARKED = "a git merge stopped in it; what is read is one side"
+MERGE = "`vademecum vault merge` takes the two sides apart."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Wanted:
 def readable(raw: str | None, name: str) -> FrontMatter:
     """The parts of a page, with front matter to be filled when there is none. Raises UnreadableError."""
     raw = raw or ""
+    if sides(raw) is not None:
+        raise UnreadableError(f"{FOLDER}/{name}.md cannot be changed: {MARKED}. It was left as it is.", MERGE)
     parts = FrontMatter.parse(raw)
     if parts.opening and not parts.problem:
         return parts

@@ -18,14 +18,18 @@ from vademecum.disk import visible
 from vademecum.errors import ConflictError, NotFoundError, RefusedError, UsageError, VademecumError
 from vademecum.frontmatter import FrontMatter, one_line
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
+from vademecum.gate.door import Gate, blocked
 from vademecum.model import Origin
 from vademecum.obsidian import hashed_slug, one_form, slug_of
 from vademecum.page import NO_VERSION, Page, state_of, version_of
+from vademecum.vault.copies import sides
 from vademecum.vault.marks import PAGE
 from vademecum.vault.page import By, Desk
 from vademecum.vault.paths import VaultPaths
 from vademecum.vault.project_text import (
     FOLDER,
+    MARKED,
+    MERGE,
     NAMES,
     Project,
     Wanted,
@@ -132,6 +136,7 @@ class Projects:
         """
         wanted, kinds = self._clean(wanted)
         name = one_form(self.desk.cleaned(name)[0][0])
+        _check_name(name, self.desk.gate)
         with self._page(slug_of(name, "project")).held():  # one lock for all, so that a new one's file is free
             slug = self._slug(name, exactly=version == NO_VERSION) or self._new_slug(name)
             raw = self._page(slug).raw()
@@ -160,18 +165,14 @@ class Projects:
         after = final(answer.text)
         self._page(slug).put(raw, after)
         message = f"The project {name!r} was {'made' if raw is None else 'changed'} ({FOLDER}/{slug}.md)."
-        note = f"{answer.note} {self._tell(slug, name, wanted_in(answer.text), after, by)}".strip()
+        note = f"{answer.note} {self._tell(slug, name, _said(wanted_in(answer.text)), after, by)}".strip()
         return ProjectChange("done", self._project(slug, after), message, note)
 
-    def _tell(self, slug: str, name: str, wanted: Wanted, after: str, by: By) -> str:
+    def _tell(self, slug: str, name: str, said: str, after: str, by: By) -> str:
         """Tell the live log what was set, and the hash of the page that is left; what went wrong there."""
         if self.desk.told is None:
             return ""
-        rows = zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True)
-        said = [f"{key}: {value}" for key, value in rows if value is not None]
-        said += [] if wanted.blockers is None else [f"blockers: {', '.join(wanted.blockers) or 'none'}"]
-        said += [] if wanted.text is None else ["text changed"]
-        summary = f"{name}: {'; '.join(said)}"
+        summary = f"{name}: {said}"
         summary = summary if len(summary) <= _TOLD else f"{summary[: _TOLD - 1]}…"
         try:
             body = f"Project: {name}\n{PAGE}: {state_of(after)}"
@@ -334,7 +335,10 @@ class Projects:
                 entry.target, "replace", after, By(by, act=act), before=effect.before, effect=lambda _: effect
             )
             page.put(raw, after)
-        return f"Row {entry.n} was undone. The project {slug!r} is as it was before."
+        told = self._tell(
+            slug, self._named(slug), f"brought back as it was before row {entry.n} of the history", after, By(by)
+        )
+        return f"Row {entry.n} was undone. The project {slug!r} is as it was before. {told}".rstrip()
 
     # --- files
 
@@ -363,18 +367,20 @@ class Projects:
         return slug if one_form(slug).casefold() not in taken else hashed_slug(name, "project")
 
     def _named(self, slug: str) -> str:
-        parts = FrontMatter.parse(self._page(slug).raw() or "")
+        parts = FrontMatter.parse(_one_side(self._page(slug).raw() or "")[0])
         return one_form(visible(parts.get("project"))) or slug
 
     def _read(self, slug: str) -> Project:
         return self._project(slug, self._page(slug).raw())
 
     def _project(self, slug: str, raw: str | None) -> Project:
-        parts = FrontMatter.parse(raw or "")
+        text, marked = _one_side(raw or "")
+        parts = FrontMatter.parse(text)
         status, owner, next_, updated, by = (
             visible(one_line(parts.get(key))) for key in (*NAMES, "updated", "updated_by")
         )
-        body = parts.body if parts.opening and not parts.problem else (raw or "").removeprefix("\ufeff")
+        body = parts.body if parts.opening and not parts.problem else text.removeprefix("\ufeff")
+        problem = parts.problem if raw and (parts.opening or "closing" in parts.problem) else ""
         return Project(
             slug,
             one_form(visible(parts.get("project"))) or slug,
@@ -386,7 +392,7 @@ class Projects:
             updated,
             by,
             visible(body).replace("\r\n", "\n").strip("\n"),
-            parts.problem if raw and (parts.opening or "closing" in parts.problem) else "",
+            marked or problem,
             origin_of(parts.get("origin")),
         )
 
@@ -411,6 +417,27 @@ class Projects:
                 "Keep the long form in pages of its own, and link to them.",
             )
         return Wanted(status, owner, next_, blockers, text), tuple(kinds)
+
+
+def _check_name(name: str, gate: Gate) -> None:
+    """Raises BlockedError for a name that the log would refuse after the page was written."""
+    hidden = gate.inspect(name)
+    if hidden:
+        raise blocked(hidden)
+
+
+def _said(wanted: Wanted) -> str:
+    rows = zip(NAMES, (wanted.status, wanted.owner, wanted.next), strict=True)
+    said = [f"{key}: {value}" for key, value in rows if value is not None]
+    said += [] if wanted.blockers is None else [f"blockers: {', '.join(wanted.blockers) or 'none'}"]
+    said += [] if wanted.text is None else ["text changed"]
+    return "; ".join(said)
+
+
+def _one_side(raw: str) -> tuple[str, str]:
+    """The page, or one side of it where a git merge stopped; then what is wrong with it, too."""
+    both = sides(raw)
+    return (raw, "") if both is None else (both[0], f"{MARKED}: {MERGE}")
 
 
 def _target(slug: str) -> str:

@@ -8,15 +8,21 @@ person wrote into a file; nothing is changed here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.clock import iso
 from vademecum.disk import read_bytes, to_text, visible
 from vademecum.model import Origin
 from vademecum.obsidian import closing
-from vademecum.vault.decision_text import FORGED
-from vademecum.vault.marks import PAGE
+from vademecum.vault.copies import sides
+from vademecum.vault.decision_text import FILE, FORGED, Decision
+from vademecum.vault.decisions import told_of
+from vademecum.vault.entry import ULID
+from vademecum.vault.marks import PAGE, SEEN
+from vademecum.vault.paths import VaultPaths
+from vademecum.vault.project_text import MERGE
 from vademecum.vault.verify import Fault, Note
 
 if TYPE_CHECKING:
@@ -60,9 +66,58 @@ def faults_of(book: Book) -> list[Fault]:
     return [Fault("forged", one[1], int(one[2]), one[3], one[4]) for one in found if one]
 
 
-def notes_on(live: LiveLog, projects: Sequence[Project]) -> list[Note]:
-    """Project pages that are not as their last author left them, and months in which something is left open."""
+def unfinished(root: Path) -> list[Fault]:
+    """Pages of agents and projects in which a git merge stopped."""
+    paths = VaultPaths(root)
+    found: list[Fault] = []
+    for path in (*paths.files(paths.agents, ".md"), *paths.files(paths.projects, ".md")):
+        text = to_text(read_bytes(path) or b"")
+        if sides(text) is not None:
+            line = text[: text.index("<<<<<<<")].count("\n") + 1
+            what = f"a mark of a git merge that was not finished. {MERGE}"
+            found.append(Fault("ledger", paths.relative(path), line, what))
+    return found
+
+
+def compared(entries: Iterable[Entry], book: Book) -> list[Fault]:
+    """Decisions of which the signed log tells and that are gone from `Decisions.md`, or say something else there."""
+    there = {one.id: one for one in book.decisions}
+    found: list[Fault] = []
+    for entry in entries:
+        id_ = (entry.ref or "").partition("#^")[2]
+        if entry.type != "decision" or entry.signed != "valid" or not ULID.fullmatch(id_):
+            continue
+        one = there.get(id_)
+        said = f"{id_} of {entry.agent} ({entry.summary[:60]!r})"
+        if one is None:
+            what = f"{said}, which the log tells of, is not in {FILE} any more"
+            found.append(Fault("removed", FILE, 0, what, id_, entry.agent))
+        elif not one.is_forgotten and not _says(entry, one):
+            what = f"{said} is not in {FILE} as the log tells of it"
+            found.append(Fault("changed", FILE, one.number, what, id_, entry.agent))
+    return found
+
+
+def _says(entry: Entry, one: Decision) -> bool:
+    """Whether a decision stands in the file in the words that its author signed."""
+    said = entry.body.partition("\n")[2].partition(f"\n{SEEN}: ")[0]
+    said = "" if said.startswith(f"{SEEN}: ") else said
+    return (entry.summary, said) == (one.what, told_of(one))
+
+
+def decisions_told(live: LiveLog) -> list[Entry]:
+    """The entries of the log that tell of a decision."""
+    return live.of_type("decision")
+
+
+def notes_on(live: LiveLog, projects: Sequence[Project], decisions: Sequence[Entry] = ()) -> list[Note]:
+    """Project pages that are not as their last author left them, months in which something is left open, and entries
+    (of `decisions`) that call themselves a decision and name none."""
     notes: list[Note] = []
+    for entry in decisions:
+        if not ULID.fullmatch((entry.ref or "").partition("#^")[2]):
+            what = f"{entry.id} of {entry.agent or 'a person'} calls itself a decision; {FILE} has none for it"
+            notes.append(Note(entry.path, entry.line, what))
     for one in projects:
         told = written(live, one)
         if told and as_left(live, one) is None:

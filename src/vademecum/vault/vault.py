@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from vademecum.errors import UsageError
 from vademecum.late import dataclass, replace
 from vademecum.model import Origin, tokens
 from vademecum.obsidian import link_prefix
@@ -98,8 +99,32 @@ class Vault:
     ) -> Logged:
         """Append one entry; see `LiveLog.append`. In the conversation that wrote it, it is seen already.
 
-        When it may contradict a standing decision, it names that, and its author is told.
+        When it may contradict a standing decision, it names that, and its author is told. Raises UsageError for the
+        type `decision`, of which the log is told by `decide` alone.
         """
+        if type.strip().casefold() == "decision":
+            raise UsageError(
+                "An entry of the type `decision` tells of one that is in Decisions.md. Nothing was written.",
+                'Decide it: `vademecum decide "..."`, or the type `note` for what was only said.',
+            )
+        return self._log(
+            type, summary, channel=channel, ref=ref, body=body, at=at, origin=origin, session=session,
+            unattended=unattended,
+        )  # fmt: skip
+
+    def _log(
+        self,
+        type: str,  # noqa: A002  the design's word
+        summary: str,
+        *,
+        channel: str = "",
+        ref: str | None = None,
+        body: str = "",
+        at: int | None = None,
+        origin: Origin | None = None,
+        session: str | None = None,
+        unattended: bool = False,
+    ) -> Logged:
         found = found_by(self._against, type, summary, body, ref)
         done = self.live.append(
             type, summary, channel=channel, ref=ref, body=self._naming(body, found), at=at, origin=origin,
@@ -196,11 +221,14 @@ class Vault:
 
     def verify(self) -> Report:
         """Prove every entry of the log, and what it proves of the pages; see `verify.verify` and `proving`."""
-        from vademecum.vault.proving import faults_of, notes_on
+        from vademecum.vault import proving
 
-        report = self.live.verify()
-        faults = (*report.faults, *faults_of(self._decisions.book()))
-        return replace(report, faults=faults, notes=tuple(notes_on(self.live, self._parts.projects().every())))
+        report, book = self.live.verify(), self._decisions.book()
+        told = proving.decisions_told(self.live)
+        faults = (*report.faults, *proving.faults_of(book), *proving.compared(told, book))
+        faults = (*faults, *proving.unfinished(self.live.paths.root))
+        notes = tuple(proving.notes_on(self.live, self._parts.projects().every(), told))
+        return replace(report, faults=faults, notes=notes)
 
     def merge(self, *, restore: bool = False, dry_run: bool = False, origin: Origin | None = None) -> Merged:
         """Fold what sync tools and git left behind in the log and the pages; see `merge.merge` and `fold_pages`."""
@@ -238,7 +266,7 @@ class Vault:
                     seen.append(other.id)
         if seen:
             body = f"{body}\n{SEEN}: {', '.join(dict.fromkeys(seen))}".lstrip("\n")
-        return self.log(kind, summary, channel=by.channel, ref=ref, body=body, origin=by.origin, session=by.session)
+        return self._log(kind, summary, channel=by.channel, ref=ref, body=body, origin=by.origin, session=by.session)
 
     # --- what stands, where the work stands
 
