@@ -69,24 +69,38 @@ def rebuild(vm: Vademecum, *, progress: Callable[[int, int], None] | None = None
 
 @dataclass(frozen=True, slots=True)
 class PageState:
-    """What the index holds: pages, passages, and `problems`, `source:path: why`. `size` in bytes of the database."""
+    """What the index holds: pages, passages, and `problems`, `source:path: why`. `size` in bytes of the database.
+
+    `unread` is what nothing but the name is known of, or not even that.
+    """
 
     pages: int
     passages: int
     size: int
     problems: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
 
 def page_state(vm: Vademecum) -> PageState | None:
-    """The state of the index as it is, without looking at the files; None when nothing was indexed yet."""
+    """The state of the index as it is, and what of the folders cannot be looked at now; None when there is neither."""
     from vademecum.store import wiki as rows
+    from vademecum.wiki.survey import unseen
+    from vademecum.wiki.walk import Rules, walk
 
     if not vm.home.cache.exists():
         return None
     pages, passages, _ = rows.counts(vm.cache, "wiki")
     names = {number: name for number, name, _ in rows.sources(vm.cache, "wiki")}
-    problems = tuple(f"{names[source]}:{path}: {why}" for source, path, why in rows.problems(vm.cache, names))
-    return PageState(pages, passages, vm.home.cache.stat().st_size, problems) if pages else None
+    faulty = [
+        (row, f"{names[number]}:{row.path}: {row.problem}") for number in names for row in rows.faulty(vm.cache, number)
+    ]
+    unread = [said for row, said in faulty if not row.sha256]
+    for source in sources(vm):
+        unread += unseen(source, walk(source, Rules(source)), known=source.name in names.values())
+    if not pages and not unread:
+        return None
+    problems = tuple(said for row, said in faulty if row.sha256)
+    return PageState(pages, passages, vm.home.cache.stat().st_size, problems, tuple(unread))
 
 
 def entries(path: str, data: bytes, base: int, line: int) -> Iterable[Entry] | None:

@@ -351,6 +351,7 @@ def _joined(found: Sequence[Changes]) -> Changes:
         tuple(path for one in found for path in one.removed),
         tuple(path for one in found for path in one.problems),
         any(one.waiting for one in found),
+        tuple(path for one in found for path in one.unseen),
     )
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vademecum.errors import LockedError
 from vademecum.files import locked
+from vademecum.late import replace
 from vademecum.store import Database
 from vademecum.store import wiki as rows
 from vademecum.store.wiki import PageRow
@@ -29,6 +30,15 @@ LOOK_SECONDS = 60.0
 """While changes are watched, all files are looked at all the same when that has not been done for so long."""
 _BATCH_FILES, _BATCH_BYTES = 100, 2_000_000
 _ALIKE = 0.5
+
+
+def unseen(source: Source, seen: Walked, *, known: bool) -> Iterator[str]:
+    """What could not be looked at, and why. A folder that is not there counts when pages of it are `known`."""
+    for folder, why in seen.closed.items():
+        if known or folder:
+            yield f"{source.name}:{folder}: {why}"
+    for path in seen.odd:
+        yield f"{source.name}:{path!a}: its name is not UTF-8"
 
 
 class Survey:
@@ -47,6 +57,7 @@ class Survey:
         self._dirty: set[str] | None = None
         """What may have changed; None: everything."""
         self._looked = 0.0
+        self._unseen: tuple[str, ...] = ()
 
     # --- looking
 
@@ -67,18 +78,19 @@ class Survey:
     def refresh(self, progress: Callable[[int, int], None] | None, wait: float) -> Changes:
         """Take in what changed."""
         self._recall()
-        seen, gone, odd = self._look()
+        seen, gone = self._look()
+        odd = self._unseen
         if not seen and not gone:
-            return Changes(problems=odd)
+            return Changes(problems=odd, unseen=odd)
         try:
             with locked(self.db.path, at=Path(f"{self.db.path}.indexing.lock"), seconds=wait):
                 self._recall()
                 changes = self._take(seen, gone, progress)
         except LockedError:
             self._dirty = None
-            return Changes(problems=odd, waiting=True)
+            return Changes(problems=odd, waiting=True, unseen=odd)
         self._dirty = {path for path, (_, stamp) in self._known.items() if path in seen and not is_sure(stamp)}
-        return Changes(changes.added, changes.changed, changes.renamed, changes.removed, (*changes.problems, *odd))
+        return replace(changes, problems=(*changes.problems, *odd), unseen=odd)
 
     def _recall(self) -> None:
         """Know what the database knows."""
@@ -88,21 +100,19 @@ class Survey:
             self._known = {path: (n, stamp_from(stamp)) for path, (n, stamp) in found.items()}
             self._generation = generation
 
-    def _look(self) -> tuple[dict[str, Stamp], list[str], tuple[str, ...]]:
-        """Files that look otherwise than they are known, pages without a file, and what could not be looked at."""
+    def _look(self) -> tuple[dict[str, Stamp], list[str]]:
+        """Files that look otherwise than they are known, and pages without a file."""
         told = self._told()
         if told is not None:
-            return *self._look_at(told), ()
+            return self._look_at(told)
         seen = self._walk()
         known = self._known
         news = {path: stamp for path, stamp in seen.files.items() if path not in known or known[path][1] != stamp}
         gone: list[str] = []
         if len(known) + len(news) != len(seen.files) or news:
             gone = [path for path in known if path not in seen.files and not seen.is_hidden(path)]
-        name = self.source.name
-        odd = [f"{name}:{folder}: {why}" for folder, why in seen.closed.items() if known or folder]
-        odd += [f"{name}:{path!a}: its name is not UTF-8" for path in seen.odd]
-        return news, gone, tuple(odd)
+        self._unseen = tuple(unseen(self.source, seen, known=bool(known)))
+        return news, gone
 
     def _told(self) -> set[str] | None:
         """What may have changed since the last look, when the system says; None: look at everything."""

@@ -158,7 +158,8 @@ class Link:
 class Changes:
     """What `refresh` found, as `source:path`; `renamed` are pairs of the old and the new one.
 
-    `problems` are pages that could be read in part only. `waiting` says that another process is building the index
+    `problems` are pages that could be read in part only, and `unseen`: folders that could not be listed, names that
+    cannot be stored, whenever that was found. `waiting` says that another process is building the index
     and that some pages are not in it yet.
     """
 
@@ -168,6 +169,7 @@ class Changes:
     removed: tuple[str, ...] = ()
     problems: tuple[str, ...] = field(default=())
     waiting: bool = False
+    unseen: tuple[str, ...] = ()
 
     @property
     def any(self) -> bool:

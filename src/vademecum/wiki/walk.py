@@ -38,7 +38,7 @@ class Walked:
     folders: list[str] = field(default_factory=list[str])
     closed: dict[str, str] = field(default_factory=dict[str, str])
     odd: list[str] = field(default_factory=list[str])
-    """Files whose names cannot be stored."""
+    """Files and folders whose names cannot be stored."""
 
     def is_hidden(self, path: str) -> bool:
         """Whether nothing is known of `path`, because a folder above it could not be listed."""
@@ -91,7 +91,7 @@ class Rules:
     def takes(self, path: str) -> bool:
         """Whether the file at `path`, relative to the root, is a page, by all folders above it."""
         *folders, name = path.split("/")
-        if not self.is_page(name) or self.ignores(path):
+        if not self.is_page(name) or not _storable(path) or self.ignores(path):
             return False
         return all(self.is_folder(one) for one in folders) and not any(
             self.ignores("/".join(folders[: n + 1]) + "/") for n in range(len(folders))
@@ -134,20 +134,21 @@ def walk(source: Source, rules: Rules, below: str = "") -> Walked:
 
 def _enter(entry: os.DirEntry[str], prefix: str, rules: Rules, found: Walked, waiting: list[str]) -> None:
     name = entry.name
+    path = prefix + name
     try:
         if rules.is_page(name):
             seen = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(seen.st_mode):
-                path = prefix + name
-                if rules.ignores(path):
-                    return
-                if _storable(path):
-                    found.files[path] = stamp_of(seen)
-                else:
+                if not _storable(path):  # no rule can be asked about such a name
                     found.odd.append(path)
+                elif not rules.ignores(path):
+                    found.files[path] = stamp_of(seen)
                 return
-        if rules.is_folder(name) and entry.is_dir(follow_symlinks=False) and not rules.ignores(f"{prefix}{name}/"):
-            waiting.append(prefix + name)
+        if rules.is_folder(name) and entry.is_dir(follow_symlinks=False):
+            if not _storable(path):
+                found.odd.append(path)
+            elif not rules.ignores(f"{path}/"):
+                waiting.append(path)
     except FileNotFoundError:
         return  # gone meanwhile
 

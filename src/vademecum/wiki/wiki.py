@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from vademecum.errors import RefusedError, UsageError
@@ -34,6 +34,7 @@ _SNIPPET = 300
 _SPARE = 10  # hits that are found besides, in the place of those in quarantine
 _FRAME = 60  # tokens of what stands around a snippet
 _GIT_KEPT = 2_000
+_UNSEEN = 3  # folders and files that could not be looked at, of which an answer says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ class Wiki:
         whos = self._who([(one.page, one.section) for one in found])
         hits = [self._hit(finder, one, who, origin) for one, who, origin in zip(found, whos, origins, strict=True)]
         shown, left = _within_budget(hits, budget)
-        waiting = "Another process is still indexing; some pages are not in this answer" if changes.waiting else ""
-        hint = _hint(finder, found, left, waiting, filtered=bool(sources or tags or types or since is not None))
+        missing = [self._fit(said) for said in _missing(changes)]
+        hint = _hint(finder, found, left, missing, filtered=bool(sources or tags or types or since is not None))
         return WikiAnswer(tuple(shown), self._parts.clean(finder.read_as), hint, left)
 
     def read(
@@ -319,12 +320,21 @@ def _within_budget(hits: Sequence[WikiHit], budget: int) -> tuple[list[WikiHit],
     return shown, len(hits) - len(shown)
 
 
-def _hint(finder: Finder, found: Sequence[Candidate], left: int, waiting: str, *, filtered: bool) -> str:
+def _missing(changes: Changes) -> Iterator[str]:
+    """What is not in an answer, in sentences without a full stop."""
+    if changes.waiting:
+        yield "Another process is still indexing; some pages are not in this answer"
+    if changes.unseen:
+        more = len(changes.unseen) - _UNSEEN
+        told = "; ".join(changes.unseen[:_UNSEEN]) + (f"; and {more} more" if more > 0 else "")
+        yield f"Not in this answer: {told}"
+
+
+def _hint(finder: Finder, found: Sequence[Candidate], left: int, missing: Sequence[str], *, filtered: bool) -> str:
     said = [*finder.plan.notes, *finder.notes]
     if finder.plan.missing:
         said.append("found nowhere: " + ", ".join(finder.plan.missing[:8]))
-    if waiting:
-        said.append(waiting)
+    said += missing
     if left:
         said.append(f"{left} more had no room: ask for less at once, or with a larger budget")
     if not found:

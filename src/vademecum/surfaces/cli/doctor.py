@@ -241,10 +241,14 @@ def _pages(app: App) -> Iterator[Finding]:
         return
     said = f"{plural(state.pages, 'page')} in {plural(state.passages, 'passage')}, {state.size / 1e6:,.1f} MB; derived."
     yield Finding("pages", "ok", said)
-    for problem in state.problems[:_PROBLEMS]:
-        yield Finding("pages", "warn", problem, "The text is searched all the same, as far as it could be read.")
-    if len(state.problems) > _PROBLEMS:
-        yield Finding("pages", "warn", f"... and {len(state.problems) - _PROBLEMS} more like that.")
+    for problems, hint in (
+        (state.unread, "Nothing of it is searched, until it can be read."),
+        (state.problems, "The text is searched all the same, as far as it could be read."),
+    ):
+        for problem in problems[:_PROBLEMS]:
+            yield Finding("pages", "warn", problem, hint)
+        if len(problems) > _PROBLEMS:
+            yield Finding("pages", "warn", f"... and {len(problems) - _PROBLEMS} more like that.")
 
 
 def _library(app: App) -> Iterator[Finding]:

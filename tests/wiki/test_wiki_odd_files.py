@@ -1,0 +1,92 @@
+"""Names, lines and contents that no editor makes: what is beside them is found, and what is not found is said."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from folders import index_of, matches, written
+
+import vademecum
+from vademecum.agent.vademecum import Vademecum
+from vademecum.surfaces.cli.app import run_command
+
+
+@pytest.fixture
+def vm(tmp_path: Path) -> Iterator[Vademecum]:
+    """A home with a page in its vault."""
+    with vademecum.open(tmp_path / "home") as opened:
+        written(vault_of(opened), {"good.md": "# Good\n\nThe heron stands.\n"})
+        yield opened
+
+
+def vault_of(vm: Vademecum) -> Path:
+    return vm.home.root / "vault"
+
+
+def deep_folder(root: Path) -> None:
+    """Folders below each other until nobody, not even root, can list the last of them by its path."""
+    handle = os.open(root, os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=handle)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)
+
+
+@pytest.mark.parametrize("ignore", [b"*.tmp\n", None])
+def test_names_that_are_no_utf8_keep_nothing_else_from_being_found(tmp_path: Path, ignore: bytes | None) -> None:
+    root = written(tmp_path / "notes", {"good.md": "heron", "sub/also.md": "heron"})
+    (root / os.fsdecode(b"bad\xff.md")).write_text("heron")
+    (root / os.fsdecode(b"fold\xff")).mkdir()
+    (root / os.fsdecode(b"fold\xff/in.md")).write_text("heron")
+    if ignore is not None:
+        (root / ".vademecumignore").write_bytes(ignore)
+    index = index_of(root)
+    unseen = index.refresh().unseen
+    assert matches(index, "heron") == ["good.md", "sub/also.md"]
+    assert len(unseen) == 2
+    assert all("not UTF-8" in one for one in unseen)
+    assert index.refresh().unseen == unseen
+
+
+def test_a_watched_name_that_is_no_utf8_keeps_nothing_from_being_found(tmp_path: Path) -> None:
+    root = written(tmp_path / "notes", {"good.md": "heron", ".vademecumignore": "*.tmp\n"})
+    index = index_of(root)
+    if not index.watch():
+        pytest.skip("the system does not tell of changes here")
+    index.refresh()
+    (root / os.fsdecode(b"bad\xff.md")).write_text("heron")
+    (root / "new.md").write_text("heron")
+    index.refresh()
+    index.close()
+    assert matches(index, "heron") == ["good.md", "new.md"]
+
+
+def test_search_and_doctor_say_what_could_not_be_looked_at(vm: Vademecum, capsys: pytest.CaptureFixture[str]) -> None:
+    vault = vault_of(vm)
+    deep_folder(vault)
+    (vault / os.fsdecode(b"bad\xff.md")).write_text("heron")
+    found = vm.wiki.search("heron")
+    assert [hit.page for hit in found.results] == ["good.md"]
+    assert "cannot be listed" in found.hint
+    assert "not UTF-8" in found.hint
+    run_command(["--home", str(vm.home.root), "doctor", "--json"])
+    told = [one for one in json.loads(capsys.readouterr().out)["results"] if one["check"] == "pages"]
+    assert [one["state"] for one in told] == ["ok", "warn", "warn"]
+    assert all("Nothing of it is searched" in one["hint"] for one in told[1:])
+
+
+def test_doctor_does_not_say_of_a_page_that_cannot_be_read_that_it_is_searched(
+    vm: Vademecum, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (vault_of(vm) / "huge.md").open("wb") as stream:
+        stream.truncate(300 * 1024 * 1024)
+    vm.wiki.refresh()
+    run_command(["--home", str(vm.home.root), "doctor", "--json"])
+    [told] = [one for one in json.loads(capsys.readouterr().out)["results"] if "huge.md" in one["message"]]
+    assert told["hint"].startswith("Nothing of it is searched")
