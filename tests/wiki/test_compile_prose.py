@@ -11,7 +11,7 @@ import pytest
 
 from servers import openai
 from vademecum.agent.vademecum import Vademecum
-from wiki.knowing import WEB, compiled, knowing, opened, outcomes, text, told
+from wiki.knowing import ANNA, WEB, compiled, knowing, opened, outcomes, text, told
 
 BERG = "Entities/anna-berg"
 
@@ -131,3 +131,36 @@ def test_forgetting_takes_a_models_sentences_with_the_claim(tmp_path: Path, serv
     vm.forget("url:bad.example", by=PERSON)
     assert "Berlin" not in text(vm, BERG)
     assert "## In short" not in text(vm, BERG)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Anna Berg is the queen of England.",
+        "Anna Berg does not lead the data team.",
+        "Anna Berg has seventeen cats.",
+        "Anna Anna Anna Anna Anna.",
+        "Anna Berg likes quibblewort tea.",
+    ],
+)
+def test_a_sentence_that_its_claim_does_not_say_is_dropped(
+    tmp_path: Path, server: openai.Server, sentence: str
+) -> None:
+    vm = with_model(tmp_path, server)
+    told(vm, "Anna Berg likes quibblewort tea.", 9, origin=WEB)
+    compiled(vm, prose=False)
+    server.default = lambda request: said((sentence, [claims(request).get(ANNA, 1)]))  # the owner's claim
+    compiled(vm)
+    body = text(vm, BERG)
+    assert "## In short" not in body
+
+
+def test_each_sentence_of_one_item_has_to_stand_in_what_is_cited(tmp_path: Path, server: openai.Server) -> None:
+    vm = with_model(tmp_path, server)
+    item = "Anna Berg leads the data team. She also secretly murdered the mayor. Nobody knows."
+    server.default = said((item, [1, 2]), (item, [1, 2]))
+    compiled(vm)
+    body = text(vm, BERG)
+    assert body.partition("## In short")[2].partition("\n## ")[0].count("leads the data team.") == 1
+    assert "murdered" not in body
+    assert "Nobody" not in body

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from vademecum.agent.compiling import collect, shelf
 from vademecum.disk import read_bytes
-from vademecum.errors import NotFoundError, RefusedError, UsageError
+from vademecum.errors import BlockedError, NotFoundError, RefusedError, UsageError
 from vademecum.gate.candidate import Act
 from vademecum.library.distil import sentences
 from vademecum.model import Origin
@@ -73,22 +73,49 @@ def ingest(vm: Vademecum, source: str, *, by: Origin) -> Ingested:
     said = [one.text for one in sentences(found.text, found.title, most=_READ)]
     if not said:
         return Ingested(raw, (), (*notes, "No sentences could be read from it, so nothing is proposed."))
+    if kinds := vm.redactor.redact(found.text).kinds:
+        secrets = f"The copy is the source byte for byte, and holds what looks like a secret ({', '.join(kinds)})"
+        notes.append(f"{secrets}: remove {raw.path} when agents should not have it.")
     made: list[Filed] = []
 
-    def propose(make: Callable[[], Filed]) -> None:
+    def propose(lines: Sequence[str], about: str, make: Callable[[Sequence[str]], Filed]) -> None:
+        kept = [line for line in lines if _passes(vm, line, notes, about)]
         try:
-            made.append(make())
-        except (RefusedError, UsageError) as error:  # decided before, too much waits, or it hides something
-            notes.append(error.message)
+            if kept:
+                made.append(make(kept))
+        except (
+            RefusedError,
+            BlockedError,
+            UsageError,
+        ) as error:  # decided before, too much waits, or it hides something
+            notes.append(f"{about}: {error.message}")
 
     for subject, mine in _about(subjects(collect(vm).inputs), said):
         if own.page(subject.path).raw() is not None:
             lines = [quote.line(one) for one in mine]
-            propose(lambda path=subject.path, lines=lines: propose_lines(own, path, lines, found.origin, _REASON))
-    best = "\n".join(quote.line(one.text) for one in sentences(found.text, found.title, most=_SUMMARY))
-    page = f"What {link(prefix + raw.path, found.title)} says, in its own words:\n\n{best}"
-    propose(lambda: file_page(own, SOURCES, found.title, page, origin=found.origin))
+            propose(
+                lines,
+                subject.title,
+                lambda kept, path=subject.path: propose_lines(own, path, kept, found.origin, _REASON),
+            )
+    head = f"What {link(prefix + raw.path, found.title)} says, in its own words:\n\n"
+    best = [quote.line(one.text) for one in sentences(found.text, found.title, most=_SUMMARY)]
+
+    def filed(kept: Sequence[str]) -> Filed:
+        return file_page(own, SOURCES, found.title, head + "\n".join(kept), origin=found.origin)
+
+    propose(best, found.title, filed)
     return Ingested(raw, tuple(made), tuple(notes))
+
+
+def _passes(vm: Vademecum, line: str, notes: list[str], about: str) -> bool:
+    """Whether the gate would let a person be asked about a line; one that it refuses is left out alone, and named."""
+    from vademecum.gate.scanners import refuses, scan
+
+    refused = [*vm.gate.inspect(line), *filter(refuses, scan(line, off=vm.config.gate.scanners_off))]
+    if refused:
+        notes.append(f"{about}: one sentence was left out ({refused[0].message}).")
+    return not refused
 
 
 def file_answer(vm: Vademecum, title: str, text: str, *, by: Origin, session: str | None = None) -> Filed:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vademecum.wiki.types import PageHead, Section
     from vademecum.wiki.wiki import Wiki
 
-AGENTS, PROJECTS = "Agents/", "Projects/"
+AGENTS, PROJECTS, WIKI = "Agents/", "Projects/", "Wiki/"
 
 
 def open_wiki(vm: Vademecum) -> Wiki:
@@ -38,6 +38,7 @@ def open_wiki(vm: Vademecum) -> Wiki:
         Parts(
             lambda: index,
             vm.redactor.clean,
+            vm.redactor.part,
             lambda: _held(vm),
             lambda load: _embedder(vm, load=load),
             lambda page, section: origin_of(vm, made, page, section),
@@ -98,7 +99,39 @@ def origin_of(vm: Vademecum, wiki: Wiki, page: PageHead, section: Section | None
         found.append(_written_by(vm, vm.vault.project(page.name).updated_by))
     if page.compiled and (section is None or section.compiled):
         found.append(_of_block(wiki, page))
+    if page.path.startswith(WIKI):
+        found += _of_sources(wiki, page, section)
     return own.joined(*(one for one in found[1:] if one != own))
+
+
+def _of_sources(wiki: Wiki, page: PageHead, section: Section | None) -> list[Origin]:
+    """What a raw source, a page that was filed and lines that were taken from a source come from: others' words, also
+    after a person let them in."""
+    from vademecum.wiki.filing import ANSWERS, HEADING, SOURCES
+    from vademecum.wiki.shelf import RAW
+
+    raw = Origin.connector("ingested", page.path)
+    _, _, below = page.path.partition("/")
+    if below.startswith(f"{RAW}/"):
+        return [raw]
+    text = ""
+    with contextlib.suppress(NotFoundError, UnreadableError):
+        text = wiki.index.text(page)
+    if below.startswith((f"{SOURCES}/", f"{ANSWERS}/")):
+        return [_said_of(text) if below.startswith(f"{ANSWERS}/") else raw.joined(_said_of(text))]
+    begin = text.find(f"\n{HEADING}\n")
+    taken = begin >= 0 and (section is None or section.last > text.count("\n", 0, begin + 1))
+    return [raw] if taken else []
+
+
+def _said_of(text: str) -> Origin:
+    """What a page that was filed says of its origin."""
+    from vademecum.frontmatter import FrontMatter
+
+    try:
+        return Origin.parse(FrontMatter.parse(text).get("origin"))
+    except ValueError:
+        return Origin.file()
 
 
 def _written_by(vm: Vademecum, name: str) -> Origin:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from vademecum.disk import visible
-from vademecum.errors import BlockedError, RefusedError
+from vademecum.errors import BlockedError, RefusedError, UnreadableError
 from vademecum.gate.candidate import Act, Action, Candidate, Effect, Staged
 from vademecum.gate.trust import Rules, joined_outside
 from vademecum.model import Origin
@@ -122,7 +122,10 @@ class Compiler:
         """Those that a model has not said anything of from what they are made of now."""
         found: list[Draft] = []
         for draft in drafts:
-            block = self.shelf.block(draft.subject.path)[1]
+            try:
+                block = self.shelf.block(draft.subject.path)[1]
+            except UnreadableError:  # it is named when pages are written
+                continue
             if block is None or not block.inputs.startswith(f"{draft.said}.") or not block.inputs.endswith(".prose"):
                 found.append(draft)
         return found
@@ -165,7 +168,10 @@ class Compiler:
         dry_run: bool,
     ) -> PageChange:
         subject = draft.subject
-        raw, block, problem = self.shelf.block(subject.path)
+        try:
+            raw, block, problem = self.shelf.block(subject.path)
+        except UnreadableError as error:
+            return PageChange(self.shelf.name(subject.path), subject.title, "left", why=error.message)
         known = block is not None and block.inputs.startswith(f"{draft.said}.") and block.inputs.endswith(".prose")
         if block is not None and said is None and block.inputs == draft.inputs(prose=known):
             return self._same(PageChange(self.shelf.name(subject.path), subject.title, "unchanged"), block)
@@ -254,7 +260,11 @@ class Compiler:
         for path in self.shelf.paths(FOLDERS.values()):
             if path in wanted:
                 continue
-            raw, block, _ = self.shelf.block(path)
+            try:
+                raw, block, _ = self.shelf.block(path)
+            except UnreadableError as error:
+                yield PageChange(self.shelf.name(path), path.rpartition("/")[2], "left", why=error.message)
+                continue
             if raw is None or block is None or block.by != self.shelf.actor.agent:
                 continue
             title = self.shelf.title(path, raw)
