@@ -58,12 +58,49 @@ class RecordRow(NamedTuple):
 COLUMNS = "n, id, time, agent, channel, type, ref, file, start, length, line, names"
 """Of `vault_entries`, in the order of `EntryRow`."""
 _ENTRY = COLUMNS
+_RETIRED = "retired:"
+"""What the path of a file begins with that is being read anew, under another number."""
 
 
 def files(db: Database) -> dict[str, FileRow]:
     """What is known of each file, by its path."""
-    sql = "SELECT n, path, size, mtime_ns, inode, resume, resume_line, resume_sha FROM vault_files"
+    sql = (
+        "SELECT n, path, size, mtime_ns, inode, resume, resume_line, resume_sha FROM vault_files"
+        f" WHERE path NOT GLOB '{_RETIRED}*'"
+    )
     return {row[1]: FileRow(*row) for row in db.all(sql)}
+
+
+def file(db: Database, path: str) -> FileRow | None:
+    """What is known of the file of that path."""
+    sql = "SELECT n, path, size, mtime_ns, inode, resume, resume_line, resume_sha FROM vault_files WHERE path = ?"
+    row = db.one(sql, (path,))
+    return None if row is None else FileRow(*row)
+
+
+def retire(db: Database, row: FileRow) -> None:
+    """Before a file is read anew: what is known of it stays in place until `settle`, under a name of its own."""
+    db.execute("UPDATE vault_files SET path = ? WHERE n = ?", (f"{_RETIRED}{row.n}:{row.path}", row.n))
+
+
+def settle(db: Database, path: str) -> set[str]:
+    """A file has been read anew to its end: the entries that stood in it before and do not any more."""
+    gone: set[str] = set()
+    for n, name in db.all(f"SELECT n, path FROM vault_files WHERE path GLOB '{_RETIRED}*'"):
+        if _without_mark(name) == path:
+            gone |= ids_in(db, n)
+            forget_file(db, n)
+    return gone
+
+
+def stands_before(db: Database, id_: str, n: int, start: int) -> bool:
+    """Whether the entry of that id stands in file `n` before byte `start`."""
+    sql = "SELECT 1 FROM vault_entries WHERE id = ? AND file = ? AND start < ?"
+    return db.one(sql, (id_, n, start)) is not None
+
+
+def _without_mark(path: str) -> str:
+    return path.split(":", 2)[2] if path.startswith(_RETIRED) else path
 
 
 def put_file(db: Database, row: FileRow) -> int:
@@ -92,12 +129,6 @@ def ids_in(db: Database, file: int) -> set[str]:
     return {row[0] for row in db.all("SELECT id FROM vault_entries WHERE file = ?", (file,))}
 
 
-def loosen(db: Database, file: int) -> None:
-    """Before a file is read anew: its entries are nowhere until they are put again."""
-    db.execute("UPDATE vault_entries SET file = 0 WHERE file = ?", (file,))
-    db.execute("UPDATE vault_records SET file = 0 WHERE file = ?", (file,))
-
-
 def stale(db: Database, file: int) -> None:
     """Let a file be read from its beginning next time."""
     db.execute("UPDATE vault_files SET size = -1, resume = 0 WHERE n = ?", (file,))
@@ -112,6 +143,7 @@ def put_entries(db: Database, rows: Iterable[EntryRow]) -> None:
         " file = excluded.file, start = excluded.start, length = excluded.length, line = excluded.line,"
         " names = excluded.names"
         " WHERE file = 0 OR (file = excluded.file AND start >= excluded.start)"
+        f" OR file IN (SELECT n FROM vault_files WHERE path GLOB '{_RETIRED}*')"
     )
     db.executemany(sql, [row[1:] for row in rows])
 
@@ -176,7 +208,7 @@ def records_of(db: Database, ids: Sequence[str]) -> list[RecordRow]:
 
 def paths(db: Database) -> dict[int, str]:
     """The path of each file, by its number."""
-    return {row[0]: row[1] for row in db.all("SELECT n, path FROM vault_files")}
+    return {row[0]: _without_mark(row[1]) for row in db.all("SELECT n, path FROM vault_files")}
 
 
 def known_records(db: Database) -> list[tuple[str, str]]:

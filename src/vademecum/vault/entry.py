@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
@@ -200,13 +200,22 @@ def decoded(text: str) -> str:
     return unquote(text) if "%" in text else text
 
 
-def blocks(data: bytes, month: str, *, path: str = "", line: int = 1, base: int = 0) -> Iterator[Block]:
+def blocks(
+    data: bytes,
+    month: str,
+    *,
+    path: str = "",
+    line: int = 1,
+    base: int = 0,
+    taken: Callable[[str], bool] | None = None,
+) -> Iterator[Block]:
     """The blocks of `data`, which are the bytes from offset `base` and line `line` on of the file for `month`.
 
     Together they are all of `data`. An entry in a person's form gets an id that is computed from its text: the same
-    on every machine, and as long as the text stands.
+    on every machine, and as long as the text stands. `taken` says whether such an id belongs to a line before `base`.
     """
     reader = _Reader(data, month, path, line, base)
+    reader.taken = taken
     return reader.blocks()
 
 
@@ -219,6 +228,7 @@ class _Reader:
         self._month, self._path, self._line, self._base = month, path, line, base
         self._time = month_start(month)
         self._count: dict[str, int] = {}
+        self.taken: Callable[[str], bool] | None = None
         self._open_to: dict[str, int] = {}
 
     def blocks(self) -> Iterator[Block]:
@@ -296,10 +306,17 @@ class _Reader:
             self._time = time
         summary = " · ".join(parts).strip() or text
         key = encode_json([text, ref, body]).decode()
-        self._count[key] = self._count.get(key, 0) + 1
         at = self._time if time is not None else self._time + 1  # behind what it stands below
-        made = given or _made_id(self._month, key, self._count[key])
+        made = given or self._next_id(key)
         return Entry(made, at, agent, channel, type_, summary, body, ref, self._path, number)
+
+    def _next_id(self, key: str) -> str:
+        """The id of one line more with that text: its number among those of the file counts."""
+        while True:
+            self._count[key] = self._count.get(key, 0) + 1
+            made = _made_id(self._month, key, self._count[key])
+            if self.taken is None or not self.taken(made):
+                return made
 
 
 def _text(line: bytes, *, first_of_file: bool = False) -> str:

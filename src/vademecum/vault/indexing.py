@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from vademecum.disk import read_bytes
 from vademecum.errors import LockedError, StorageError
@@ -28,6 +31,30 @@ from vademecum.vault.writer import Writer
 
 _WAIT_SECONDS = 1.0
 _NEW = FileRow(0, "", -1, 0, 0, 0, 1, "")
+
+
+_PIECE = 512 * 1024
+"""Bytes of a file that are taken in at once."""
+
+
+class _News(NamedTuple):
+    """A piece of a file that is to be read, with the offset and the line that it begins at. `anew`: it begins the file,
+    of which something was known that does not hold any more, or nothing."""
+
+    data: bytes
+    start: int
+    line: int
+    final: bool
+    anew: bool
+
+
+class _Piece(NamedTuple):
+    """What a piece holds, and how far the file is read with it; the rows' file is yet to be filled in."""
+
+    read: FileRow
+    entries: list[EntryRow]
+    records: list[RecordRow]
+    touches: list[TouchRow]
 
 
 class Indexer:
@@ -51,18 +78,14 @@ class Indexer:
         # passed over for a vault that may only be read, and for a writer that hangs
         with contextlib.suppress(StorageError, LockedError, OSError), self._writer.locked(seconds=_WAIT_SECONDS):
             changed, gone = self._changed(known)
-        with self._db.atomic():
-            lost: set[str] = set()
-            for row in gone:
+        lost: set[str] = set()
+        for row in gone:
+            with self._db.atomic():
                 lost |= index.ids_in(self._db, row.n)
                 index.forget_file(self._db, row.n)
-            for path, now in changed:
-                before = known.get(os.fspath(path), _NEW)
-                if path.suffix == ".md":
-                    lost |= self._read_month(path, now, before)
-                else:
-                    self._read_ledger(path, now, before)
-            self._find_again(lost)
+        for path, now in changed:
+            lost |= self._take_in(path, now)
+        self._find_again(lost)
 
     def read_anew(self, file: int) -> None:
         """Forget what is known of a file, so that the next `refresh` reads it from its beginning."""
@@ -86,55 +109,77 @@ class Indexer:
         """Read the months anew in which entries stand that have gone from another one: somebody moved them."""
         lost = {id_ for id_ in lost if not index.by_ids(self._db, [id_])}
         for path in self._paths.months() if lost else ():
-            data = read_bytes(path) or b""
-            here = {id_ for id_ in lost if b"^" + id_.encode() in data}
-            before = index.files(self._db).get(os.fspath(path)) if here else None
+            here = lost & {found.decode() for found in re.findall(rb"\^([0-9A-Z]{26})", read_bytes(path) or b"")}
+            before = index.file(self._db, os.fspath(path)) if here else None
             if before is not None:
-                self._read_month(path, path.stat(), before._replace(size=-1, resume=0))
+                index.stale(self._db, before.n)
+                self._take_in(path, path.stat())
                 lost -= here
 
-    def _read_month(self, path: Path, now: os.stat_result, before: FileRow) -> set[str]:
-        """Take in what a month's file holds; the ids of what it held and holds no more."""
-        data, start, line = _news(path, now, before)
-        found = list(blocks(data, path.stem, line=line, base=start))
-        if start and any(block.entry is not None and not block.own for block in found):
-            data, start, line = _news(path, now, _NEW)  # a person's lines are numbered from the first
-            found = list(blocks(data, path.stem, line=line, base=start))
-        last = next((block for block in reversed(found) if block.entry is not None), None)
-        at, last_line = (last.start, last.line) if last else (start, line)
-        number = self._put(path, now, before, FileRow(0, "", 0, 0, 0, at, last_line, _sha(data[at - start :])))
-        held: set[str] = set()
-        if not start and before.n:
-            held = index.ids_in(self._db, number)
-            index.loosen(self._db, number)
-        index.put_entries(self._db, _rows(found, number))
-        put_touches(self._db, _touches(found), WINDOW_MS)
-        return held - {block.entry.id for block in found if block.entry is not None}
+    def _take_in(self, path: Path, now: os.stat_result) -> set[str]:
+        """Take in what is new in a file, in pieces that are kept: a process that is ended lets the next go on, and one
+        that writes need not wait for the whole. The ids of entries that stood there and do not any more.
 
-    def _read_ledger(self, path: Path, now: os.stat_result, before: FileRow) -> None:
-        data, start, line = _news(path, now, before)
+        While a file is read anew, what was known of it stays known.
+        """
+        size, name = _PIECE, os.fspath(path)
+        while True:
+            before = index.file(self._db, name) or _NEW
+            news = None if _is_read(before, now) else _news(path, now, before, size)
+            if news is None:
+                return set()
+            piece = self._month_piece(path, news, before) if path.suffix == ".md" else self._ledger_piece(path, news)
+            if piece is None:  # nothing ends in it
+                size *= 4
+                continue
+            with self._db.atomic():
+                if (index.file(self._db, name) or _NEW) != before:  # another process was quicker
+                    continue
+                if news.anew and before.n:
+                    index.retire(self._db, before)
+                state = piece.read._replace(path=name, mtime_ns=now.st_mtime_ns, inode=now.st_ino)
+                number = index.put_file(self._db, state)
+                index.put_entries(self._db, [row._replace(file=number) for row in piece.entries])
+                index.put_records(self._db, [row._replace(file=number) for row in piece.records])
+                put_touches(self._db, piece.touches, WINDOW_MS)
+                if news.final:
+                    return index.settle(self._db, name)
+
+    def _month_piece(self, path: Path, news: _News, before: FileRow) -> _Piece | None:
+        """The entries in a piece, up to the last one in our own form: there the next piece can begin."""
+        data, start = news.data, news.start
+
+        def taken(id_: str) -> bool:
+            return index.stands_before(self._db, id_, before.n, start)
+
+        found = list(blocks(data, path.stem, line=news.line, base=start, taken=taken if start else None))
+        last = next((block for block in reversed(found) if block.own), None)
+        if not news.final:
+            if last is None or last.start == start:
+                return None
+            found = [block for block in found if block.start < last.start]
+        at, line = (last.start, last.line) if last else (start, news.line)
+        read = FileRow(0, "", start + len(data), 0, 0, at, line, _sha(data[at - start :]))
+        return _Piece(read, list(_rows(found)), [], list(_touches(found)))
+
+    def _ledger_piece(self, path: Path, news: _News) -> _Piece | None:
+        data, start = news.data, news.start
         whole = data.rfind(b"\n") + 1
-        head = read_head(data) if not start else read_head(_first_line(path))
         last = data.rfind(b"\n", 0, max(0, whole - 1)) + 1 if whole else 0
-        last_line = line + data.count(b"\n", 0, last)
-        number = self._put(path, now, before, FileRow(0, "", 0, 0, 0, start + last, last_line, _sha(data[last:])))
-        if not start and before.n:
-            index.loosen(self._db, number)
+        if not news.final and not last:
+            return None
+        line = news.line + data.count(b"\n", 0, last)
+        read = FileRow(0, "", start + len(data), 0, 0, start + last, line, _sha(data[last:]))
+        head = read_head(data) if not start else read_head(_first_line(path))
         if head is None:
-            return
+            return _Piece(read, [], [], [])
         self._meet(head)
         rows: list[RecordRow] = []
-        for found in records(data[:whole], offset=start, line_number=line):
+        for found in records(data[:whole], offset=start, line_number=news.line):
             if not isinstance(found, Odd):
                 end = data.index(b"\n", found.offset - start)
-                rows.append(RecordRow(found.hash(head), found.id, number, found.offset, end - found.offset + start))
-        index.put_records(self._db, rows)
-
-    def _put(self, path: Path, now: os.stat_result, before: FileRow, read: FileRow) -> int:
-        state = read._replace(
-            n=before.n, path=os.fspath(path), size=now.st_size, mtime_ns=now.st_mtime_ns, inode=now.st_ino
-        )
-        return index.put_file(self._db, state)
+                rows.append(RecordRow(found.hash(head), found.id, 0, found.offset, end - found.offset + start))
+        return _Piece(read, [], rows, [])
 
     def _meet(self, head: Head) -> None:
         """Pin a key that is seen for the first time: its name's first one, or one that the pinned key announced."""
@@ -167,30 +212,48 @@ def announces(paths: VaultPaths, keys: Keys, head: Head) -> bool:
     return False
 
 
-def _news(path: Path, now: os.stat_result, before: FileRow) -> tuple[bytes, int, int]:
-    """What is to be read of a file: the bytes, the offset and the line that they begin at."""
+def _is_read(row: FileRow, now: os.stat_result) -> bool:
+    """Whether a file was taken in as far as `now` says, or farther by another process."""
+    if not row.n or row.inode != now.st_ino or row.mtime_ns < now.st_mtime_ns:
+        return False
+    return row.size > now.st_size or (row.size, row.mtime_ns) == (now.st_size, now.st_mtime_ns)
+
+
+def _news(path: Path, now: os.stat_result, before: FileRow, size: int) -> _News | None:
+    """The next piece of a file, about `size` bytes; None when another one took its place."""
     with open(path, "rb", buffering=0) as stream:  # noqa: PTH123
+        if os.fstat(stream.fileno()).st_ino != now.st_ino:
+            return None
         if before.n and before.inode == now.st_ino and now.st_size >= before.size > before.resume:
+            end = min(now.st_size, before.size + size)
             stream.seek(before.resume)
-            data = stream.read(now.st_size - before.resume)
+            data = _read(stream, end - before.resume)
             if _sha(data[: before.size - before.resume]) == before.resume_sha:
-                return data, before.resume, before.resume_line
+                return _News(data, before.resume, before.resume_line, final=end == now.st_size, anew=False)
             stream.seek(0)
-        return stream.read(now.st_size), 0, 1
+        data = _read(stream, min(now.st_size, size))
+        return _News(data, 0, 1, final=size >= now.st_size, anew=True)
 
 
-def _rows(found: Iterable[Block], number: int) -> Iterable[EntryRow]:
+def _read(stream: io.RawIOBase | io.FileIO, size: int) -> bytes:
+    made = bytearray()
+    while len(made) < size and (piece := stream.read(size - len(made))):
+        made += piece
+    return bytes(made)
+
+
+def _rows(found: Iterable[Block]) -> Iterator[EntryRow]:
     for block in found:
         entry = block.entry
         if entry is not None:
             agent, channel, type_ = map(_storable, (entry.agent, entry.channel, entry.type))
             ref, length = _storable(entry.ref or ""), block.end - block.start
             names = _storable(names_in(entry))
-            place = (number, block.start, length, block.line)
+            place = (0, block.start, length, block.line)
             yield EntryRow(0, entry.id, entry.time, agent, channel, type_, ref, *place, names)
 
 
-def _touches(found: Iterable[Block]) -> Iterable[TouchRow]:
+def _touches(found: Iterable[Block]) -> Iterator[TouchRow]:
     for block in found:
         entry = block.entry
         if entry is not None and entry.type in CONFLICTING:
