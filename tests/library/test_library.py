@@ -233,6 +233,13 @@ def test_a_copy_that_is_too_large_is_not_kept(cache_db: Database, clock: Clock) 
     assert cache.get("web", "k") is None
 
 
+def test_each_call_of_a_paced_source_takes_a_turn_of_its_own(cache_db: Database) -> None:
+    turns = [rows.turn(cache_db, "s", "host", (NOW, 3000, 10_000)) for _ in range(6)]
+    assert turns == [NOW, NOW + 3000, NOW + 6000, NOW + 9000, NOW + 12_000, NOW + 12_000]  # too far: none is taken
+    rows.wait_until(cache_db, "s", "host", NOW + 60_000)
+    assert rows.turn(cache_db, "s", "host", (NOW, 3000, 10_000)) == NOW + 60_000
+
+
 # --- sources of other packages
 
 _PACKAGE = """

@@ -85,10 +85,20 @@ class Cache:
         except (LockedError, StorageError):
             return 0
 
+    def turn(self, host: str, pace: int, patience: int) -> int:
+        """When `host` may be asked by this call (UTC ms), `pace` ms after the one before it in any process.
+
+        A turn that is further away than `patience` ms is told, not taken.
+        """
+        try:
+            return rows.turn(self._db(), self.space, host, (self._clock(), pace, patience))
+        except (LockedError, StorageError):
+            return 0
+
     def _in(self, kind: str) -> str:
         return f"{self.space}/{kind}"
 
 
 def _short(key: str) -> str:
-    """`key`, or its hash when it is long."""
-    return key if len(key) <= 200 else hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+    """The hash of `key`: what somebody searched for may be a secret, and stands nowhere."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,6 +1,7 @@
 """`vm.library`: look something up in a source by name, read what was found in pieces, ask what is new.
 
-Idea: a source fetches; here its answer is bounded, freed of secrets, cached with revision and time, and cut to size.
+Idea: a source fetches, within its time; its answer goes out through `outward`, is cached with revision and time, and
+cut to size.
 Invariant: nothing is remembered; without a network the cached copy is given with its age, or an error that says so;
 what a source answers in a wrong form is its error, never a half-read result.
 """
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from vademecum.clock import Clock
-from vademecum.errors import ConfigError, NotFoundError, SourceError, UsageError
+from vademecum.errors import ConfigError, NotFoundError, RefusedError, SourceError, UsageError, VademecumError
 from vademecum.late import dataclass, pattern
 from vademecum.library import registry
+from vademecum.library.asking import SECONDS, Asking
 from vademecum.library.cache import Cache
 from vademecum.library.contract import (
     Availability,
@@ -30,11 +32,11 @@ from vademecum.library.contract import (
     Document,
     Filter,
     Found,
-    Item,
     LibrarySource,
     Setting,
 )
 from vademecum.library.foreign import foreign
+from vademecum.library.outward import Outward
 from vademecum.library.web import Web
 
 if TYPE_CHECKING:
@@ -46,11 +48,11 @@ BUDGET = 2000
 MOST = 50
 """Most items of one search."""
 
-_SNIPPET, _TITLE, _AUTHORS = 400, 300, 20  # characters, characters, names
-_LONGEST = 4_000_000  # characters of a document that are kept of what a source gives
+_ABOUT = 300  # characters
 _PAGED = pattern(r"@(\d{1,9})\Z")
 _NAME = pattern(r"[a-z0-9][a-z0-9_-]{0,39}")
-_ALWAYS = frozenset({"type", "base_url"})
+_ALWAYS = frozenset({"type", "base_url", "seconds"})
+A = TypeVar("A")
 T = TypeVar("T", Found, Document)
 
 
@@ -88,6 +90,7 @@ class Library:
         self._env, self._folder, self._db = env, folder, db
         self._clean, self._clock, self._resolver, self._sleep = clean, clock, resolver, sleep
         self._made: dict[str, LibrarySource] = {}
+        self._calls: dict[str, Asking] = {}
         self._lock = threading.Lock()
 
     # --- which there are
@@ -112,11 +115,12 @@ class Library:
         try:
             source = self.source(name)
             with foreign(f"The source {name}"):
-                can = source.available()
+                can, made = source.available(), type(source)
+                settings, filters = made.settings(), made.filters()
+                about = Outward(name, self._clean).line(made.about, _ABOUT)
         except (ConfigError, SourceError) as error:
             return Known(name, type_, "", False, configured, Availability(False, error.message, error.hint))
-        made = type(source)
-        return Known(name, type_, made.about, made.local, configured, can, made.settings(), made.filters())
+        return Known(name, type_, about, made.local, configured, can, settings, filters)
 
     def source(self, name: str) -> LibrarySource:
         """The source of that name. Raises NotFoundError, ConfigError, SourceError when its class cannot be loaded."""
@@ -137,6 +141,7 @@ class Library:
         made = registry.source_class(str(given.get("type") or name))
         with foreign(f"The source {name}"):
             _check(name, given, made.settings())
+            self._calls[name] = Asking(name, _seconds(name, given))
             cache = self.cache(name)
 
             def web(base: str, **options: Any) -> Web:
@@ -181,12 +186,14 @@ class Library:
         if not 1 <= limit <= MOST:
             raise UsageError(f"`limit` is a number from 1 to {MOST}.")
         asked, given = self._usable(source), dict(filters or {})
-        _check_filters(asked, given)
+        query, out = Outward.well_formed(query), Outward(source, self._clean)
+        with _boundary(asked):
+            _check_filters(asked, given)
         key = json.dumps([query, limit, cursor, given], sort_keys=True)
 
         def ask() -> Found:
-            found = asked.search(query, limit=limit, cursor=cursor, filters=given)
-            return replace(_items(asked, found, limit, self._shown), cached=False, fetched=self._clock(), problem="")
+            found = out.found(asked.search(query, limit=limit, cursor=cursor, filters=given), limit)
+            return replace(found, fetched=self._clock())
 
         return self._cached(asked, Found, key, ask, refresh=refresh)
 
@@ -200,29 +207,49 @@ class Library:
         asked, paged = self._usable(name), _PAGED.search(part)
         natural, offset = (part[: paged.start()], int(paged[1])) if paged else (part, 0)
 
+        out = Outward(name, self._clean)
+
         def ask() -> Document:
-            found = asked.read(id_, part=natural)
-            return replace(self._checked(asked, id_, found), cached=False, fetched=self._clock(), problem="")
+            found = out.document(_part(asked, out, id_, natural), f"{name}:{id_}")
+            return replace(found, cached=False, fetched=self._clock(), next="", problem="")
 
         whole = self._cached(asked, Document, json.dumps([id_, natural]), ask, refresh=refresh)
         return cut(whole, offset, budget)
 
     def changes(self, source: str, since: str = "") -> ChangesFound:
         """What is new in `source` since the cursor that an earlier call gave. Never from the cache."""
-        asked = self._usable(source)
-        with foreign(f"The source {source}"):
-            found = asked.changes(since)
-            _expect(asked, found, ChangesFound)
-            items = tuple(self._shown(asked, one) for one in found.items[:1000])
-            return replace(found, items=items)
+        asked, out = self._usable(source), Outward(source, self._clean)
+        return self._answer(asked, lambda: out.changes(asked.changes(since)))
+
+    def whole(self, ref: str) -> str:
+        """The ref of the document in which `ref` names a place; `ref` itself when it names no place in one."""
+        name, id_ = split(ref)
+        source = self.source(name)
+        with _boundary(source):
+            return Outward(name, self._clean).ref(source.ref(source.document_of(id_)))
 
     def _usable(self, name: str) -> LibrarySource:
         source = self.source(name)
-        with foreign(f"The source {name}"):
+        with _boundary(source):
             can = source.available()
         if not can.ok:
             raise SourceError(f"{name} cannot be asked: {can.reason}", can.hint)
         return source
+
+    def _answer(self, source: LibrarySource, call: Callable[[], A]) -> A:
+        """What `call` gets of `source`, within its time; every error of it made fit to be shown."""
+        out = Outward(source.name, self._clean)
+
+        def guarded() -> A:
+            try:
+                with _boundary(source):
+                    return call()
+            except VademecumError as error:
+                raise out.error(error)  # noqa: B904  the same error, its words made fit to be shown
+
+        if source.local and _is_built_in(source):
+            return guarded()  # bounded by itself, and nothing of it is sent
+        return self._calls[source.name].run(guarded)
 
     def _cached(self, source: LibrarySource, type_: type[T], key: str, ask: Callable[[], T], *, refresh: bool) -> T:
         """A fresh copy, else what the source answers now, else an older copy with what went wrong."""
@@ -234,56 +261,28 @@ class Library:
             kept = replace(kept, cached=True)
             if not refresh and 0 <= self._clock() - kept.fetched < source.fresh:
                 return kept
+
+        def fetch() -> T:
+            found = ask()
+            if not source.local:  # here, so that an answer that came too late is there for the next call
+                tag = found.revision if isinstance(found, Document) else ""
+                cache.put(kind, key, msgspec.json.encode(found), tag)
+            return found
+
         try:
-            with foreign(f"The source {source.name}"):
-                found = ask()
-        except SourceError as error:
-            if kept is None or not error.passing:
-                if kept is None and error.passing and not source.local:
+            return self._answer(source, fetch)
+        except (SourceError, RefusedError) as error:
+            passing = isinstance(error, RefusedError) or error.passing  # refused: something answers in its place
+            if kept is None or not passing:
+                if kept is None and passing and not source.local:
                     error.hint = f"{error.hint} There is no copy of it in the cache.".strip()
                 raise
             return replace(kept, problem=error.message)
-        if not source.local:
-            tag = found.revision if isinstance(found, Document) else ""
-            cache.put(kind, key, msgspec.json.encode(found), tag)
-        return found
-
-    def _checked(self, source: LibrarySource, id_: str, found: object) -> Document:
-        _expect(source, found, Document)
-        assert isinstance(found, Document)
-        text = self._clean(found.text[:_LONGEST].replace("\r\n", "\n").replace("\0", ""))
-        detail = {key: self._line(value, _SNIPPET) for key, value in found.detail.items()}
-        return replace(
-            found,
-            ref=found.ref or source.ref(id_),
-            title=self._line(found.title, _TITLE),
-            text=text,
-            authors=tuple(self._line(one, 100) for one in found.authors[:_AUTHORS]),
-            detail=detail,
-        )
-
-    def _shown(self, source: LibrarySource, item: Item) -> Item:
-        """`item` bounded and without secrets. Raises SourceError for one whose ref is not the source's."""
-        _expect(source, item, Item)
-        if not item.ref.startswith(f"{source.name}:") or item.ref == f"{source.name}:":
-            raise SourceError(f"{source.name} gave an item with the ref {item.ref[:60]!r}, which is none of its own.")
-        return replace(
-            item,
-            title=self._line(item.title, _TITLE),
-            snippet=self._line(item.snippet, _SNIPPET),
-            authors=tuple(self._line(one, 100) for one in item.authors[:_AUTHORS]),
-            detail={key: self._line(value, _SNIPPET) for key, value in item.detail.items()},
-        )
-
-    def _line(self, text: str, most: int) -> str:
-        """`text` on one line, without secrets, at most so long."""
-        flat = self._clean(" ".join(text[: 20 * most].split()))
-        return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
 
 
 def split(ref: str) -> tuple[str, str]:
     """Source and id of a ref. Raises UsageError."""
-    name, colon, id_ = ref.strip().partition(":")
+    name, colon, id_ = Outward.well_formed(ref).strip().partition(":")
     if not colon or not name or not id_.strip():
         raise UsageError(f"{ref[:80]!r} is no ref.", "A ref is SOURCE:ID, as `vademecum library search` gives them.")
     return name, id_.strip()
@@ -313,18 +312,36 @@ def _fit(text: str, room: int) -> int:
     return max(end, 1)
 
 
-def _items(source: LibrarySource, found: object, limit: int, shown: Callable[[LibrarySource, Item], Item]) -> Found:
-    _expect(source, found, Found)
-    assert isinstance(found, Found)
-    return replace(found, items=tuple(shown(source, one) for one in found.items[:limit]))
+def _part(source: LibrarySource, out: Outward, id_: str, part: str) -> Document:
+    """What the source has; a part whose name was shown without the secret in it is found by what was shown."""
+    try:
+        return source.read(id_, part=part)
+    except NotFoundError:
+        if "[secret" not in part:
+            raise
+        names = [one for one in source.read(id_).parts if out.part(one) == part]
+        if len(names) != 1:
+            raise
+        return source.read(id_, part=names[0])
 
 
-def _expect(source: LibrarySource, found: object, type_: type) -> None:
-    if not isinstance(found, type_):
-        raise SourceError(
-            f"{source.name} answered with {type(found).__name__} in place of {type_.__name__}.",
-            "This is a fault of its package; docs/library.md says what a source is.",
-        )
+def _is_built_in(source: LibrarySource) -> bool:
+    return type(source).__module__.startswith("vademecum.library.")
+
+
+def _boundary(source: LibrarySource) -> foreign:
+    if _is_built_in(source):
+        what = f"{source.name} answered in a form that is not understood"
+        return foreign(what, "Try again later; if it stays so, update vademecum.", passing=True)
+    return foreign(f"The source {source.name}")
+
+
+def _seconds(name: str, given: Mapping[str, Any]) -> float:
+    """How long one look-up may take. Raises ConfigError."""
+    value: object = given.get("seconds", SECONDS)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 600:
+        raise ConfigError(f"library.{name}.seconds is a number from 1 to 600, not {value!r}.", "Correct it.")
+    return float(value)
 
 
 def _decoded(value: bytes, type_: type[T]) -> T | None:

@@ -45,6 +45,10 @@ class Obsidian(FolderSource):
         """Whether notes may be made and added to; nothing but `write: true` says so."""
         return self.context.settings.get("write") is True
 
+    def document_of(self, id: str) -> str:  # noqa: A002  the contract's word
+        """The note, whichever heading or block of it is meant."""
+        return _asked(id)[0]
+
     def shows(self, path: str) -> bool:
         """Whether a note at that path would be seen."""
         from vademecum.wiki.walk import Rules

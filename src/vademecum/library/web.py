@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
 
 from vademecum.clock import Clock, iso, now_ms
 from vademecum.errors import ConfigError, RefusedError, SourceError
 from vademecum.late import dataclass, pattern
+from vademecum.library.asking import ends
 from vademecum.wire import PASSING, is_loopback, retry_after, words
 
 if TYPE_CHECKING:
@@ -91,6 +94,7 @@ class Web:
         self._own, self._pace, self._penalty = own, pace, penalty
         self._seconds, self._patience, self._largest = seconds, patience, largest
         self._cache, self._clock, self._resolver, self._sleep = cache, clock, resolver, sleep
+        self._row = threading.Lock()
 
     @cached_property
     def _backend(self) -> Backend:
@@ -234,7 +238,7 @@ class Web:
     ) -> Reply:
         """The answer behind redirects, each of which is looked at like the first; another host never gets the token."""
         _ = self._client  # made before the clock runs: the first one takes a while
-        deadline = time.monotonic() + self._seconds
+        deadline = min(time.monotonic() + self._seconds, ends() or inf)
         for _ in range(_REDIRECTS + 1):
             reply = self._request(method, url, content, headers, largest=largest, deadline=deadline)
             if reply.status not in (301, 302, 303, 307, 308):
@@ -319,9 +323,9 @@ class Web:
 
     def _waited(self, host: str) -> None:
         """Wait until `host` may be asked. Raises SourceError when that is longer than it is worth waiting for."""
-        until = self._cache.waits(host) if self._cache else self._until.get(host, 0)
-        left = (until - self._clock()) / 1000
-        if left > self._patience:
+        until = self._turn(host)
+        left, end = (until - self._clock()) / 1000, ends()
+        if left > self._patience or (left > 0 and end is not None and time.monotonic() + left > end):
             raise SourceError(
                 f"{self.source} asks to be left alone until {iso(until)[:19].replace('T', ' ')} UTC.",
                 "Try again then; what was looked up before is given from the cache.",
@@ -330,8 +334,17 @@ class Web:
             )
         if left > 0:
             self._sleep(left)
-        if self._pace:
-            self._wait_until(host, self._clock() + round(self._pace * 1000))
+
+    def _turn(self, host: str) -> int:
+        """When this request may be sent (UTC ms). With a pace the place in the row is taken at once."""
+        pace, patience = round(self._pace * 1000), round(self._patience * 1000)
+        if self._cache:
+            return self._cache.turn(host, pace, patience) if pace else self._cache.waits(host)
+        with self._row:
+            at = max(self._clock(), self._until.get(host, 0))
+            if pace and at - self._clock() <= patience:
+                self._until[host] = at + pace
+        return at
 
     @cached_property
     def _until(self) -> dict[str, int]:

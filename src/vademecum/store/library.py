@@ -79,3 +79,16 @@ def waits_until(db: Database, space: str, host: str) -> int:
     """Before when a host is not to be asked (UTC ms); 0 when it may."""
     row = db.one("SELECT until FROM library_waits WHERE space = ? AND host = ?", (space, host))
     return int(row[0]) if row else 0
+
+
+def turn(db: Database, space: str, host: str, times: tuple[int, int, int]) -> int:
+    """When the host may be asked (UTC ms): the caller's own turn, which nobody else gets; ms: now, pace, patience.
+
+    Nothing is taken when that is further away than the patience.
+    """
+    now, pace, patience = times
+    with db.atomic():
+        at = max(now, waits_until(db, space, host))
+        if at - now <= patience:
+            wait_until(db, space, host, at + pace)
+    return at
