@@ -90,3 +90,64 @@ def test_doctor_does_not_say_of_a_page_that_cannot_be_read_that_it_is_searched(
     run_command(["--home", str(vm.home.root), "doctor", "--json"])
     [told] = [one for one in json.loads(capsys.readouterr().out)["results"] if "huge.md" in one["message"]]
     assert told["hint"].startswith("Nothing of it is searched")
+
+
+# --- a line that is longer than an answer
+
+
+def read_on(vm: Vademecum, page: str, **how: object) -> list[str]:
+    """The texts of all parts of a page, by what each says to ask for next."""
+    parts = [vm.wiki.read(page, **how)]  # type: ignore[arg-type]
+    while parts[-1].next:
+        assert len(parts) < 100
+        parts.append(vm.wiki.read(page, lines=parts[-1].next, budget=how["budget"]))  # type: ignore[arg-type]
+    return [one.text for one in parts]
+
+
+def test_all_of_a_very_long_line_is_read_part_by_part(vm: Vademecum) -> None:
+    line = " ".join(f"wörd{number}" for number in range(3_000))
+    written(vault_of(vm), {"long.md": f"# Long\n\n{line}\nlast\n"})
+    parts = read_on(vm, "long", lines="L3", budget=1_000)
+    assert "".join(parts) == line
+    assert len(parts) > 3
+    first, *inside, end = read_on(vm, "long", lines="L1-L4", budget=1_000)
+    assert first == "# Long\n"
+    assert "".join(inside) + end == f"{line}\nlast"
+    assert vm.wiki.read("long", lines="L3", budget=1_000).next.startswith("L3@")
+    part = vm.wiki.read("long#L3@24000")
+    assert part.lines == "long.md#L3@24000"
+    assert line.endswith(part.text)
+
+
+def test_a_letter_that_is_longer_than_the_budget_is_given_all_the_same(vm: Vademecum) -> None:
+    written(vault_of(vm), {"cjk.md": "猫" * 40})
+    assert "".join(read_on(vm, "cjk", budget=1)) == "猫" * 40
+
+
+def test_hits_in_one_long_line_have_places_of_their_own(vm: Vademecum) -> None:
+    line = " ".join("quokka" if number in (500, 1_500) else f"wörd{number}" for number in range(2_000))
+    written(vault_of(vm), {"long.md": f"# Long\n\n{line}\n"})
+    places = [hit.lines for hit in vm.wiki.search("quokka").results]
+    assert len(set(places)) == 2
+    for place in places:
+        assert "quokka" in vm.wiki.read(place, budget=600).text
+
+
+SECRET = "ghp_" + "Zk3" * 12
+
+
+def test_no_part_shows_a_piece_of_a_secret_wherever_it_begins_and_ends(vm: Vademecum) -> None:
+    written(vault_of(vm), {"key.md": f"{'x ' * 500}token {SECRET}{' y' * 500}\n", "pem.md": f"# Pem\n\n{PEM}\n"})
+    at = 1_000 + len("token ")
+    for cut in (at + 5, at + 20):
+        assert SECRET[10:] not in vm.wiki.read("key", lines=f"L1@{cut}").text
+    shown = "".join(read_on(vm, "key", budget=254))
+    assert SECRET[:8] not in shown
+    assert SECRET[-8:] not in shown
+    assert "MIIEow" not in vm.wiki.read("pem", lines="L4-L5").text
+
+
+PEM = (
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890abcdefghijklmnopqrstuvwxyz\n"
+    "abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdef1234\n-----END RSA PRIVATE KEY-----"
+)

@@ -93,6 +93,18 @@ class Redactor:
         """The text of `redact`."""
         return self.redact(text).text
 
+    def part(self, text: str, start: int, end: int) -> str:
+        """What stands from `start` to `end` of `text`, without the secrets in it and those that reach into it."""
+        done: list[str] = []
+        for secret in self.find(text):
+            if secret.end <= start or secret.start >= end:
+                continue
+            made = self._mark(secret.rule, text[secret.start : secret.end])
+            if made:
+                done += [text[start : max(start, secret.start)], made]
+                start = min(end, secret.end)
+        return "".join([*done, text[start:end]])
+
     def session(self, name: str | None) -> str | None:
         """What a conversation is called, as it is kept; ids that were made at random stay as they are."""
         if name is None or (len(name) == 26 and name.isalnum() and name.isupper()):

@@ -238,6 +238,12 @@ def sections_of(db: Database, page: int, *, from_line: int = 0) -> list[SectionR
     return [SectionRow(*row) for row in db.all(sql, (page, from_line))]
 
 
+def line_start(db: Database, page: int, line: int) -> int:
+    """The byte at which the first section that begins in that line does."""
+    row = db.one("SELECT min(start) FROM wiki_sections WHERE page = ? AND first = ?", (page, line))
+    return 0 if row is None or row[0] is None else int(row[0])
+
+
 def last_sections(db: Database, page: int, limit: int) -> list[SectionRow]:
     """The last sections of a page, from the bottom up."""
     sql = f"SELECT {SECTION} FROM wiki_sections WHERE page = ? ORDER BY first DESC, start DESC LIMIT ?"

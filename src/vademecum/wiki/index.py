@@ -256,11 +256,30 @@ class Index:
                 said.append((_section(row, self.head(page)), text))
         return said
 
+    def column(self, section: Section) -> int:
+        """The character of its line at which a section begins: 0 but for further parts of a very long line."""
+        start = (
+            section.start if section.first != section.last else rows.line_start(self._db, section.page, section.first)
+        )
+        page = rows.page(self._db, section.page) if start < section.start else None
+        if page is None:
+            return 0
+        before = self._bytes(page, start, section.start)
+        encoding = "utf-8" if _is_converted(self.numbers[page.source], page.path) else page.encoding
+        return 0 if before is None else len(part(before, encoding))
+
     def _slice(self, page: PageRow, row: SectionRow) -> str | None:
+        data = self._bytes(page, row.start, row.end)
+        if data is None or _is_converted(self.numbers[page.source], page.path):
+            return None if data is None else part(data, "utf-8")
+        return part(data, page.encoding).replace("\r\n", "\n")
+
+    def _bytes(self, page: PageRow, start: int, end: int) -> bytes | None:
+        """What a page has there; None when its file changed since it was indexed, or cannot be read now."""
         source = self.numbers[page.source]
         if _is_converted(source, page.path):
             text = self._converted(page)
-            return None if text is None else part(text[row.start : row.end], "utf-8")
+            return None if text is None else text[start:end]
         try:
             with open(source.root / page.path, "rb") as stream:  # noqa: PTH123
                 known = stamp_from(page.stamp)
@@ -268,15 +287,13 @@ class Index:
                     content = stream.read()
                     if hashlib.sha256(content).hexdigest() != page.sha256:
                         return None
-                    data = content[row.start : row.end]
-                elif known != stamp_of(os.fstat(stream.fileno())):
+                    return content[start:end]
+                if known != stamp_of(os.fstat(stream.fileno())):
                     return None
-                else:
-                    stream.seek(row.start)
-                    data = stream.read(row.end - row.start)
+                stream.seek(start)
+                return stream.read(end - start)
         except OSError:
             return None
-        return part(data, page.encoding).replace("\r\n", "\n")
 
     def _converted(self, page: PageRow) -> bytes | None:
         """The text that a file was converted to; the last few are kept in mind."""

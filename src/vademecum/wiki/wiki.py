@@ -39,7 +39,7 @@ _UNSEEN = 3  # folders and files that could not be looked at, of which an answer
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the wiki is made of. `clean` takes secrets out of a text.
+    """What the wiki is made of. `clean` takes secrets out of a text, `part` out of a part of one: `(text, start, end)`.
 
     `held` says whether something of an origin is in quarantine (None: nothing is); `origin` is that of a passage, or
     for None of what no passage says otherwise. `embedder` is asked with whether weights may be loaded.
@@ -47,6 +47,7 @@ class Parts:
 
     index: Callable[[], Index]
     clean: Callable[[str], str]
+    part: Callable[[str, int, int], str]
     held: Callable[[], Callable[[Origin], bool] | None]
     embedder: Callable[[bool], Embedder | None]
     origin: Callable[[PageHead, Section | None], Origin]
@@ -160,12 +161,12 @@ class Wiki:
         return WikiPage(
             self.shown(head),
             self._fit(head.title),
-            f"{self.shown(head)}#{_lines(part.first, part.last)}",
-            self._fit(part.text),
+            f"{self.shown(head)}#{part.lines}",
+            self._piece(part),
             part.first,
             part.last,
             part.of,
-            _next(part),
+            part.next,
             tuple((line, self._fit(text)) for line, text in part.headings),
             tuple(map(self._fit, head.tags)),
             head.type,
@@ -234,11 +235,11 @@ class Wiki:
 
         section, page = one.section, one.page
         text = self._fit(one.text)
-        shown = self.shown(page)
+        shown, at = self.shown(page), self.index.column(section)
         return WikiHit(
             shown,
             self._fit(page.title),
-            f"{shown}#{section.lines}",
+            f"{shown}#{section.lines}{f'@{at}' if at else ''}",
             tuple(map(self._fit, section.headings)),
             snippet(text, finder.wanted, _SNIPPET),
             self._fit(who.author),
@@ -255,6 +256,14 @@ class Wiki:
         from vademecum.gate.unicode import is_plain, visible
 
         clean = self._parts.clean(text)
+        return clean if is_plain(clean) else visible(clean)
+
+    def _piece(self, part: Part) -> str:
+        """The text of a part; a secret that reaches into it is none of it."""
+        from vademecum.gate.unicode import is_plain, visible
+
+        start = len(part.before)
+        clean = self._parts.part(f"{part.before}{part.text}{part.behind}", start, start + len(part.text))
         return clean if is_plain(clean) else visible(clean)
 
     def _who(self, found: Sequence[tuple[PageHead, Section | None]]) -> list[Who]:
@@ -296,17 +305,6 @@ class Wiki:
                 while len(self._git) > _GIT_KEPT:
                     self._git.popitem(last=False)
         return found
-
-
-def _lines(first: int, last: int) -> str:
-    return f"L{first}" if first == last else f"L{first}-L{last}"
-
-
-def _next(part: Part) -> str:
-    """What to ask for to go on; empty: that was all."""
-    if part.last >= part.asked:
-        return ""
-    return f"L{part.last + 1}-{f'L{part.asked}' if part.asked < part.of else ''}"
 
 
 def _within_budget(hits: Sequence[WikiHit], budget: int) -> tuple[list[WikiHit], int]:

@@ -68,10 +68,12 @@ def open_folder(root: Path) -> Wiki:
     kept = cache_folder(root)
     source = Source(root.name.replace(":", "_") or "pages", root, entries=entries, prefix=link_prefix(root))
     index = Index(open_cache(kept / "cache.db"), [source])
+    redactor = redactor_of(root)
     return Wiki(
         Parts(
             lambda: index,
-            redactor_of(root).clean,
+            redactor.clean,
+            redactor.part,
             lambda: None,
             lambda _load: None,
             lambda page, section: page.origin if section is None else section.origin,
