@@ -239,3 +239,14 @@ def test_what_is_in_quarantine_is_not_shown(tmp_path: Path) -> None:
         assert pages(vm.wiki.search("heron")) == ["team:wiki.md"]
         vm.quarantine.add("connector:team", by=Origin.person())
         assert pages(vm.wiki.search("heron")) == []
+
+
+def test_one_big_page_hides_no_other_page_that_has_the_word(vm: Vademecum) -> None:
+    for name, word in (("Big.md", "kestrel"), ("Kestrel.md", "bird"), ("Huge.md", "kestrel kestrel")):
+        write(vm, name, "\n".join(f"## Kestrel part {n}\n\nThe {word} is seen.\n" for n in range(200)))
+    for number in range(60):
+        write(vm, f"birds/{number}.md", f"# Notes {number}\n\nOn day {number} there was a kestrel over the field.\n")
+    found = pages(vm.wiki.search("kestrel", limit=50, budget=50_000))
+    assert len({page for page in found if page.startswith("birds/")}) > 35
+    assert {"Big.md", "Huge.md", "Kestrel.md"} <= {*found}
+    assert len([page for page in pages(vm.wiki.search("kestrel over field", limit=10)) if page[:5] == "birds"]) > 5

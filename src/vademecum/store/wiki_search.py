@@ -67,6 +67,10 @@ def _named(values: dict[str, Value], name: str, given: Iterable[str]) -> str:
     return ", ".join(names)
 
 
+def _titled(expression: str) -> str:
+    return f"{{title headings}} : ({expression})"
+
+
 class WikiText:
     """The index through the filter `within`."""
 
@@ -107,13 +111,29 @@ class WikiText:
         """Numbers of matching sections by bm25. Walks through all matches: for what is not too frequent."""
         return self._matching(expression, limit, _WEIGHTS)
 
+    def spread(self, expression: str, limit: int, *, titled: bool = False) -> list[int]:
+        """The best section of each page, the best pages first; `titled`: as `titled` matches. Walks through all."""
+        where, values = self._within.where()
+        sql = (
+            f"WITH hits AS MATERIALIZED (SELECT s.n AS n, s.page AS page, {_WEIGHTS} AS worth FROM {_JOIN}"
+            f" WHERE wiki_text MATCH :match AND {where})"
+            " SELECT n, min(worth) FROM hits GROUP BY page ORDER BY min(worth), n LIMIT :limit"
+        )
+        match = _titled(expression) if titled else expression
+        return [row[0] for row in self._db.all(sql, {**values, "match": match, "limit": limit})]
+
+    def of_page(self, numbers: Sequence[int]) -> list[int]:
+        """The pages of sections, one for each section that is there."""
+        some = ", ".join(str(int(n)) for n in numbers)
+        return [row[0] for row in self._db.all(f"SELECT page FROM wiki_sections WHERE n IN ({some})")]
+
     def newest(self, expression: str, limit: int) -> list[int]:
         """Numbers of matching sections, indexed last first; stops early."""
         return self._matching(expression, limit, "wiki_text.rowid DESC")
 
     def titled(self, expression: str, limit: int) -> list[int]:
         """Numbers of sections whose page's title, aliases or headings match, best first."""
-        return self._matching(f"{{title headings}} : ({expression})", limit, _WEIGHTS)
+        return self._matching(_titled(expression), limit, _WEIGHTS)
 
     def _matching(self, expression: str, limit: int, order: str) -> list[int]:
         among, where, values = "wiki_text", "1", dict[str, Value]()

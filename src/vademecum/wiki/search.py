@@ -8,6 +8,7 @@ page speak for one another. Invariant: what fits less than FLOOR is no answer, h
 from __future__ import annotations
 
 import math
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -130,7 +131,7 @@ class Finder:
             return []
         called = self._called(question)
         cosines = self._by_meaning(question)
-        numbers = list(dict.fromkeys([*called.values(), *self._by_words(), *cosines]))
+        numbers = list(dict.fromkeys([*called.values(), *self._by_words(limit), *cosines]))
         found = self._read(numbers, cosines, called)
         self._score(found)
         self._link(found)
@@ -163,21 +164,33 @@ class Finder:
         pages = [page for _, page, kind in rows.named(self._db, [name_key(said)]) if kind != "path" or "/" in said]
         return self._text.opening(list(dict.fromkeys(pages))) if pages else {}
 
-    def _by_words(self) -> list[int]:
+    def _by_words(self, limit: int) -> list[int]:
         asked = self.plan
         if not asked.terms:
             return []
         telling = telling_terms(asked, max(_FEW, round(_FREQUENT * self._text.size)))
-        found = self._text.best(" OR ".join(term.match for term in telling), _BY_WORDS)
+        some = " OR ".join(term.match for term in telling)
+        found = self._text.best(some, max(_BY_WORDS, limit))
+        found += self._of_others(found, max(_BY_WORDS, limit), some, limit)
         together = " AND ".join(term.match for term, _ in asked.rare_first[:6])
         if len(asked.terms) > 1:
             rarest = asked.rare_first[0][1]
             fetch = self._text.best if rarest <= 20_000 else self._text.newest
             found += fetch(together, _TOGETHER)
-            found += self._text.titled(together, _TITLED)
+            called = together
         else:
-            found += self._text.titled(telling[0].match, _TITLED)
-        return found
+            called = telling[0].match
+        titled = self._text.titled(called, _TITLED)
+        return [*found, *titled, *self._of_others(titled, _TITLED, called, _TITLED, titled=True)]
+
+    def _of_others(
+        self, found: Sequence[int], most: int, match: str, wanted: int, *, titled: bool = False
+    ) -> list[int]:
+        """Passages of further pages, where those of a few big pages took the room: fewer than `wanted` can be shown."""
+        if len(found) < most:
+            return []
+        shown = sum(min(_A_PAGE, count) for count in Counts(self._text.of_page(found)).values())
+        return self._text.spread(match, most, titled=titled) if shown < wanted else []
 
     def _by_meaning(self, question: str) -> dict[int, float]:
         """The passages that are nearest in meaning, by their cosines."""
