@@ -345,6 +345,34 @@ def _complete(month: Path, root: Path, text: str, id_: str) -> None:
                     _add(handle, whole[size:])
                     os.fsync(handle)
                     return
-        if f"^{id_}".encode() not in data:
+        if f"^{id_}".encode() in data:
+            return
+        rest = _without_half(data, plain)
+        if rest is None:
             _add(handle, _as_in(handle, len(data), text))
             os.fsync(handle)
+            return
+
+    def unchanged() -> None:
+        if read_bytes(month) != data:
+            raise ConflictError(f"{month} was changed in this moment. Nothing was written.", "Try again.")
+
+    lead = b"" if rest.endswith(b"\n") or not rest else b"\n"
+    end = b"\r\n" if b"\r\n" in rest else b"\n"
+    write_atomic(month, rest + (lead + plain).replace(b"\n", end), check=unchanged)
+
+
+def _without_half(data: bytes, whole: bytes) -> bytes | None:
+    """`data` without the beginning of the entry `whole`, behind which somebody has written since; None when there is
+    none that its time tells."""
+    least = whole.index(b" \xc2\xb7 ")
+    at = data.rfind(b"\n" + whole[:least]) + 1
+    if not at and not data.startswith(whole[:least]):
+        return None
+    line = whole.split(b"\n", 1)[0]
+    size = least
+    while size < len(line) and data[at + size : at + size + 1] == line[size : size + 1]:
+        size += 1
+    behind = data[at + size :]
+    behind = behind.removeprefix(b"\r\n") if behind.startswith(b"\r") else behind.removeprefix(b"\n")
+    return data[:at] + behind
