@@ -147,3 +147,14 @@ def test_a_copy_of_a_month_and_of_the_decisions_is_folded(lyra: Vademecum, suffi
     assert len(lyra.vault.merge().copies) == 2
     assert "more" in month.read_text()
     assert {one.what for one in lyra.vault.decisions()} == {"A holds", "Typed"}
+
+
+def test_what_this_home_wrote_and_another_machine_did_not_go_on_from_is_proposed(lyra: Vademecum) -> None:
+    mine = lyra.vault.set_project("Nexus", Wanted(status="paused", text="mine"))
+    own = lyra.live.paths.root / "Projects" / "nexus.md"
+    copy = own.with_name(f"nexus{SYNC}.md")
+    copy.write_bytes(own.read_bytes())
+    own.write_text(own.read_text().replace("paused", "active").replace("mine", "theirs"))  # as the other one wrote it
+    (one,) = lyra.vault.merge().proposed
+    assert one.file == f"Projects/{copy.name}" and "+status: paused" in one.diff and copy.exists()
+    assert mine.project.status == "paused"

@@ -254,6 +254,20 @@ class Projects:
                     return store.texts([sha]).get(sha)
         return None
 
+    def _went_on(self, slug: str, earlier: str, now: str) -> bool:
+        """Whether this home's writes lead from one state of the page to another: having written a state is not enough,
+        for a sync tool may have put another machine's in its place."""
+        where = "tier = 'vault' AND target = :target AND state <> ''"
+        rows = self.desk.gate.audit.store.rows(where, {"target": _target(slug)})
+        came_from: dict[str, set[str]] = {}
+        for row in rows:
+            came_from.setdefault(row.state, set()).add(row.base)
+        todo, known = [now], {now}
+        while todo:
+            todo += (new := came_from.get(todo.pop(), set()) - known)
+            known |= new
+        return earlier in known
+
     # --- copies that a sync tool made
 
     def fold(self, slug: str, copy: str, *, by: By, dry_run: bool = False) -> Copied:
@@ -264,7 +278,7 @@ class Projects:
         raw = self._page(slug).raw() or ""
         if copy == raw:
             return Copied(known=True)
-        if self._seen(slug, version_of(copy)) == visible(copy):  # the page went on from there
+        if self._went_on(slug, state_of(copy), state_of(raw)):
             return Copied(known=True)
         own = set(raw.splitlines())
         if all(line in own or line.startswith(_STAMPS) for line in copy.splitlines()):

@@ -373,6 +373,6 @@ def _without_half(data: bytes, whole: bytes) -> bytes | None:
     size = least
     while size < len(line) and data[at + size : at + size + 1] == line[size : size + 1]:
         size += 1
-    behind = data[at + size :]
+    behind = data[at + size :].lstrip(b" \t")
     behind = behind.removeprefix(b"\r\n") if behind.startswith(b"\r") else behind.removeprefix(b"\n")
-    return data[:at] + behind
+    return None if behind.startswith((b" ", b"\t")) else data[:at] + behind  # it would belong to the entry above
