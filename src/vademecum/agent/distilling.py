@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from vademecum.agent.library_tools import kept_back, origin_of
+from vademecum.agent.library_tools import kept_back, whole_origin
 from vademecum.errors import ModelError, NotFoundError, RefusedError, UsageError, VademecumError
 from vademecum.gate.structure import fenced
 from vademecum.late import dataclass
@@ -113,7 +113,7 @@ class AgentLibrary(Library):
         from vademecum.bank.types import Evidence
 
         document = distilled.document
-        source = self._vm.redactor.origin(origin_of(document.ref, document.revision))
+        source = self._vm.redactor.origin(whole_origin(self._vm, document.ref, document.revision))
         origin = Origin.assistant().joined(source) if distilled.model else source
         evidence = (Evidence(one.quote, source, document.fetched or self._vm.clock(), stated=origin),)
         try:

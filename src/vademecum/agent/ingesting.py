@@ -154,7 +154,7 @@ def _file(path: Path) -> _Source | None:
 
 
 def _from_library(vm: Vademecum, ref: str) -> _Source:
-    from vademecum.agent.library_tools import kept_back, origin_of
+    from vademecum.agent.library_tools import kept_back, whole_origin
 
     name, colon, id_ = ref.partition(":")
     if not colon or name not in vm.library.names:
@@ -172,7 +172,7 @@ def _from_library(vm: Vademecum, ref: str) -> _Source:
     title = one_line(found.title or id_)
     if kept_back(vm, found.ref, found.revision):
         raise RefusedError(f"{ref} is in quarantine. Nothing was written.", "`vademecum release` lets it go again.")
-    origin = origin_of(found.ref, found.revision)
+    origin = whole_origin(vm, found.ref, found.revision)
     return _Source(f"{title}.md", text.encode("utf-8", "replace"), text, title, origin, notes)
 
 

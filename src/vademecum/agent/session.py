@@ -316,7 +316,12 @@ class Session:
         answer = self.vm.redactor.value(call_tool(caller, name, args))  # a file may hold what a person wrote into it
         kept, sent = for_the_record(name, answer), as_sent(answer)
         call = {"name": name, "args": args} | ({} if kept == sent else {"answer": sent})
-        self.record("tool", kept, Origin.tool(name), tool=name, calls=[call], turn=turn)
+        origin = Origin.tool(name)
+        if name == "library":  # the sent text is kept for the next request; forgetting its source has to find it
+            from vademecum.agent.library_tools import asked_of
+
+            origin = origin.joined(*map(self.vm.redactor.origin, asked_of(args, answer)))
+        self.record("tool", kept, origin, tool=name, calls=[call], turn=turn)
         return answer
 
     @property

@@ -254,7 +254,9 @@ def for_the_record(name: str, answer: Answer) -> str:
     elif name in ("wiki_search", "wiki_read") and answer.get("success") is not False:
         places: list[Any] = list(results) if isinstance(results, list) else [answer]  # pyright: ignore[reportUnknownArgumentType]
         kept = {"places": [place.get("lines") for place in places]}
-    elif name == "library" and answer.get("success") is not False:
+    elif name == "library" and answer.get("success") is False:  # the words of an error may be a vendor's
+        kept = {"success": False, "code": answer.get("code"), "error": "What it said is not kept."}
+    elif name == "library":
         rows: list[Any] = list(results) if isinstance(results, list) else [answer]  # pyright: ignore[reportUnknownArgumentType]
         kept = {"refs": [row.get("ref") for row in rows]}
     elif name not in _OWN and answer.get("success") is not False:
