@@ -151,3 +151,45 @@ PEM = (
     "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1234567890abcdefghijklmnopqrstuvwxyz\n"
     "abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdef1234\n-----END RSA PRIVATE KEY-----"
 )
+
+
+# --- names with a number sign
+
+
+@pytest.mark.parametrize(
+    ("ref", "first"),
+    [
+        ("C# notes.md", 1),
+        ("C# notes", 1),
+        ("[[C# notes]]", 1),
+        ("vault:C# notes.md", 1),
+        ("C# notes.md#L3-L4", 3),
+        ("C# notes#Use#Deep", 5),
+        ("C# notes#Use", 3),
+        ("C# notes#^mark", 1),
+        ("F#", 1),
+        ("Issue #12", 1),
+    ],
+)
+def test_a_page_with_a_number_sign_in_its_name_is_read(vm: Vademecum, ref: str, first: int) -> None:
+    text = "# Languages\n\n## Use\ntext ^mark\n### Deep\nmore\n"
+    written(vault_of(vm), {"C# notes.md": text, "F#.md": "# Eff\n", "x.md": "---\naliases: ['Issue #12']\n---\nx\n"})
+    found = vm.wiki.read(ref)
+    assert found.first == first
+    assert found.page == {"F#": "F#.md", "Issue #12": "x.md"}.get(ref, "C# notes.md")
+
+
+def test_a_link_to_such_a_page_leads_there_and_one_to_a_heading_where_it_did(vm: Vademecum) -> None:
+    written(vault_of(vm), {
+        "C# notes.md": "# Languages\n\n## Use\ntext ^mark\n",
+        "C.md": "# C\n\n## notes\n\n## more\n",
+        "from.md": "[[C# notes]] [[C# notes#Use|use]] ![[C# notes#^mark]] [[C#more]] [x](C%23%20notes.md#Use)\n",
+        "wrong.md": "[[C# notes#Nowhere]]\n",
+    })  # fmt: skip
+    graph, page = vm.wiki.graph(), vm.wiki.page
+    [wrong] = graph.broken()
+    assert (wrong.page.path, wrong.why) == ("wrong.md", "its page has no such heading")
+    ends = {one.raw: one.to for one in graph.outlinks(page("from"))}
+    assert ends["[[C#more]]"] == page("C.md").id
+    assert {end for raw, end in ends.items() if raw != "[[C#more]]"} == {page("C# notes.md").id}
+    assert len(graph.backlinks(page("C# notes.md"))) == 5

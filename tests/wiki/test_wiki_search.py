@@ -250,3 +250,13 @@ def test_one_big_page_hides_no_other_page_that_has_the_word(vm: Vademecum) -> No
     assert len({page for page in found if page.startswith("birds/")}) > 35
     assert {"Big.md", "Huge.md", "Kestrel.md"} <= {*found}
     assert len([page for page in pages(vm.wiki.search("kestrel over field", limit=10)) if page[:5] == "birds"]) > 5
+
+
+def test_entries_of_a_log_leave_room_for_pages_that_have_the_word(vm: Vademecum) -> None:
+    write(vm, "log.md", "# Log\n\n" + "".join(f"- 2026-01-02T10:00:00Z saw a kestrel, {n}\n" for n in range(300)))
+    for number in range(5):
+        write(vm, f"birds/{number}.md", f"# Notes {number}\n\nThat day there was a kestrel over the field.\n")
+    found = pages(vm.wiki.search("kestrel", limit=10))
+    assert (len(found), len({*found})) == (10, 6)
+    (vm.home.root / "vault" / "birds" / "0.md").unlink()
+    assert len(pages(vm.wiki.search("kestrel", limit=10))) == 10

@@ -58,8 +58,8 @@ class Graph:
         for row in found:
             source = self._sources.get(row.page)
             if source is not None:
-                to = self._targets[source].resolve(row)
-                made.append(_link(row, None if to is None else to.id))
+                to, meant = self._targets[source].meant(row)
+                made.append(_link(meant, None if to is None else to.id))
         return made
 
     def outlinks(self, page: PageHead) -> tuple[Link, ...]:
@@ -69,6 +69,7 @@ class Graph:
     def backlinks(self, page: PageHead) -> tuple[Link, ...]:
         """The links of other pages to this one, by page and line."""
         keys = {key.rpartition("/")[2] for key, _ in rows.names_of(self._db, page.id)}
+        keys |= {key.partition("#")[0].strip() for key in keys if "#" in key}  # under which such a link is kept
         found = self._links(rows.links_to(self._db, keys))
         here = [one for one in found if one.to == page.id and one.page != page.id]
         return tuple(sorted(here, key=lambda one: (one.page, one.line)))

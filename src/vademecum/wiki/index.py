@@ -23,7 +23,7 @@ from vademecum.store import wiki as rows
 from vademecum.store.schema_cache import Derived
 from vademecum.store.wiki import PageRow, SectionRow
 from vademecum.wiki.building import build, read
-from vademecum.wiki.names import name_key, without_suffix
+from vademecum.wiki.names import name_key, parted, without_suffix
 from vademecum.wiki.survey import Survey
 from vademecum.wiki.text import decode, part, shown
 from vademecum.wiki.types import Changes, PageHead, Section, Source
@@ -117,26 +117,40 @@ class Index:
     def page(self, ref: str | int) -> PageHead:
         """The page of that id, path (with or without `.md`, with or without `source:` before it), name, title, alias.
 
-        Raises AmbiguousError when several are called so, NotFoundError with what is called nearly so.
+        What stands behind a `#` is passed over unless it is part of the name. Raises AmbiguousError when several are
+        called so, NotFoundError with what is called nearly so.
         """
         if isinstance(ref, int):
             row = rows.page(self._db, ref)
             if row is None or row.source not in self.numbers:
                 raise NotFoundError(f"There is no page number {ref}.", "It was removed, or the index was built anew.")
             return self.head(row)
-        wanted = ref.strip().removeprefix("[[").removesuffix("]]").partition("|")[0].partition("#")[0].strip()
+        return self.place(ref)[0]
+
+    def place(self, ref: str) -> tuple[PageHead, str]:
+        """The page that `ref` names, and what stands behind its name and a `#`. Raises what `page` raises."""
+        inside = ref.strip().removeprefix("[[").removesuffix("]]")
+        ways = [*parted(inside), *(parted(inside.partition("|")[0]) if "|" in inside else ())]
+        for name, place in ways:
+            found = self._named(name)
+            if len(found) == 1:
+                return found[0], place
+            if found:
+                previews = tuple(one.ref for one in found[:10])
+                raise AmbiguousError(f"{len(found)} pages are called {name!r}.", "Give the whole path.", previews)
+        name = ways[-1][0]
+        close = self._close_to(name)
+        hint = f"Did you mean {', '.join(close)}?" if close else "Search for what it is about."
+        raise NotFoundError(f"There is no page {name!r}.", hint)
+
+    def _named(self, wanted: str) -> list[PageHead]:
+        """The pages that are called so, perhaps with their source before."""
+        if not wanted:
+            return []
         source, mark, path = wanted.partition(":")
         named = {one.name: one for one in self.sources}
         among = [named[source]] if mark and source in named else list(self.sources)
-        found = self._called(path if len(among) == 1 and mark and source in named else wanted, among)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            previews = tuple(one.ref for one in found[:10])
-            raise AmbiguousError(f"{len(found)} pages are called {wanted!r}.", "Give the whole path.", previews)
-        close = self._close_to(wanted)
-        hint = f"Did you mean {', '.join(close)}?" if close else "Search for what it is about."
-        raise NotFoundError(f"There is no page {wanted!r}.", hint)
+        return self._called(path if len(among) == 1 and mark and source in named else wanted, among)
 
     def _called(self, wanted: str, among: Sequence[Source]) -> list[PageHead]:
         """The pages that `wanted` means, by the first way in which any does."""

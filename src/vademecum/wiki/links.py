@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from vademecum.store.wiki import LinkRow
-from vademecum.wiki.names import name_key, without_suffix
+from vademecum.wiki.names import name_key, parted, without_suffix
 from vademecum.wiki.types import Source
 
 
@@ -57,8 +57,20 @@ class Targets:
             for key in page.also:
                 self._by_alias.setdefault(key, []).append(page)
 
+    def meant(self, link: LinkRow) -> tuple[Named | None, LinkRow]:
+        """The page that a link leads to, and the link as it is meant: `[[C# notes#Use]]` may name the page `C# notes`,
+        or a heading of `C`; the longest name that there is counts."""
+        whole = link.raw[link.raw.find("[[") + 2 : -2].partition("|")[0].rstrip("\\") if "[[" in link.raw[:3] else ""
+        for name, place in parted(whole):
+            found = self.resolve(link._replace(target=name)) if name and name != link.target else None
+            if found is not None:
+                last = place.rpartition("#")[2].strip()
+                block = last[1:].lower() if last.startswith("^") else ""
+                return found, link._replace(target=name, heading="" if block else last, block=block)
+        return self.resolve(link), link
+
     def resolve(self, link: LinkRow) -> Named | None:
-        """The page that a link leads to; the page itself for a link to its own heading or block."""
+        """The page that a link's target is; the page itself for a link to its own heading or block."""
         here = self.pages.get(link.page)
         if not link.target:
             return here

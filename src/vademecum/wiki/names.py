@@ -26,6 +26,15 @@ def without_suffix(path: str, suffixes: frozenset[str]) -> str:
     return stem if dot and f".{end.lower()}" in suffixes and stem and stem[-1] != "/" else path
 
 
+def parted(ref: str) -> list[tuple[str, str]]:
+    """The ways to read `ref` as a name and a place behind a `#`, the longest name first: names may hold one too."""
+    found = [(ref.strip(), "")]
+    while "#" in found[-1][0]:
+        name = found[-1][0].rpartition("#")[0].strip()
+        found.append((name, ref.strip()[len(name) :].strip().removeprefix("#").strip()))
+    return found
+
+
 def heading_key(text: str) -> str:
     """A heading as links say it: without marks and punctuation."""
     return name_key(_HEADING.sub(" ", text))

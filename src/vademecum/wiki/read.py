@@ -76,8 +76,7 @@ def read_part(index: Index, ref: str, *, lines: str | None = None, heading: str 
     character of the line. Raises NotFoundError,
     AmbiguousError, UnreadableError, and UsageError for lines that are none.
     """
-    name, _, place = ref.partition("#")
-    page = find_page(index, name if place else ref)
+    page, place = find_place(index, ref)
     if place and lines is None and heading is None:
         if _LINES.fullmatch(place.strip()):
             lines = place
@@ -105,16 +104,21 @@ def read_part(index: Index, ref: str, *, lines: str | None = None, heading: str 
 
 def find_page(index: Index, ref: str) -> PageHead:
     """The page that `ref` names; of several with that path, the one of the first source."""
+    return find_place(index, ref)[0]
+
+
+def find_place(index: Index, ref: str) -> tuple[PageHead, str]:
+    """The same, and what stands behind the name and a `#`."""
     first = index.sources[0].name if index.sources else ""
     wanted = ref.strip().removeprefix("[[").removesuffix("]]")
     for known in (f"{first}:{wanted}", wanted):
         try:
-            found = index.page(known)
+            found, place = index.place(known)
         except NotFoundError:
             continue
-        if known == wanted or found.path == wanted:
-            return found
-    return index.page(wanted)  # says what is called nearly so
+        if known == wanted or wanted.startswith(found.path):
+            return found, place
+    return index.place(wanted)  # says what is called nearly so
 
 
 def _asked(lines: str, every: Sequence[str], page: PageHead) -> tuple[int, int, int]:

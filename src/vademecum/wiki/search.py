@@ -320,7 +320,18 @@ class Finder:
             if one.called or one.score >= least:
                 chosen.append(one)
         chosen.sort(key=lambda one: (not one.called, -one.score, one.page.id, one.section.first))
-        return chosen[:limit]
+        return mixed(chosen, limit)
+
+
+def mixed(chosen: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """The first `limit`, of which entries of one log take no more than half while other pages have something."""
+    times = Counts[int]()
+    first, rest = list[Candidate](), list[Candidate]()
+    for one in chosen:
+        times[one.page.id] += 1
+        (first if times[one.page.id] <= max(_A_PAGE, limit // 2) else rest).append(one)
+    kept = {id(one) for one in (first + rest)[:limit]}
+    return [one for one in chosen if id(one) in kept]
 
 
 def _is_entry(section: Section) -> bool:

@@ -109,7 +109,7 @@ class Wiki:
         was written from then on. Without words the newest of what the filters let through. `vectors`: by meaning as
         well; None: where no weights must be loaded for it. Raises UsageError for an unknown source.
         """
-        from vademecum.wiki.search import Finder
+        from vademecum.wiki.search import Finder, mixed
 
         index = self.index
         changes = index.refresh()
@@ -122,11 +122,10 @@ class Wiki:
             finder = Finder(index, within, self._embedder(vectors))
             found = finder.find(query, limit + _SPARE)
         held = self._parts.held()
-        if held is None:
-            found = found[:limit]
+        if held is not None:
+            found = [one for one in found if not held(self._parts.origin(one.page, one.section))]
+        found = mixed(found, limit)
         origins = [self._parts.origin(one.page, one.section) for one in found]
-        shown_too = [place for place, origin in enumerate(origins) if held is None or not held(origin)][:limit]
-        found, origins = [found[place] for place in shown_too], [origins[place] for place in shown_too]
         whos = self._who([(one.page, one.section) for one in found])
         hits = [self._hit(finder, one, who, origin) for one, who, origin in zip(found, whos, origins, strict=True)]
         shown, left = _within_budget(hits, budget)
