@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from opened import Held, library
 
 from vademecum.errors import ConfigError, NotFoundError, SourceError, UnreadableError, UsageError
 from vademecum.library.library import Library
+from vademecum.store import library as rows
 
 
 @pytest.fixture
@@ -209,6 +211,40 @@ def test_changes_names_what_is_new_changed_and_gone_since_a_cursor(plain: Path, 
     }  # fmt: skip
     assert files.changes("files", second.cursor).items == ()
     assert len(files.changes("files", first.cursor).items) == 3
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_more_changes_than_one_call_names_are_named_by_the_next(tmp_path: Path, forgotten: bool):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for n in range(700):
+        (folder / f"old{n}.txt").write_text(f"old {n}")
+    files = of(folder, tmp_path)
+    cursor = files.changes("files").cursor
+    for one in list(folder.iterdir()):
+        one.unlink()
+    later = time.time() + 100
+    for n in range(600):
+        (folder / f"new{n}.txt").write_text(f"new {n}")
+        os.utime(folder / f"new{n}.txt", (later, later))
+    if forgotten:
+        rows.forget(files.source("files").context.db(), "")
+    told = list[tuple[str, str]]()
+    while (found := files.changes("files", cursor)).items:
+        assert len(found.items) <= 500
+        told += [(item.ref, item.kind) for item in found.items]
+        cursor = found.cursor
+    assert len({ref for ref, kind in told if kind == "file"}) == 600
+    assert len({ref for ref, kind in told if kind == "removed"}) == (0 if forgotten else 700)
+    assert len(told) == len(set(told))
+
+
+@pytest.mark.parametrize(
+    "said", ['{"at":"x","known":""}', '{"at":1,"known":5}', '{"at":[]}', '{"known":"zzz"}', '{"at":1e400}']
+)
+def test_a_cursor_of_any_content_is_no_fault(plain: Path, tmp_path: Path, said: str):
+    cursor = "j" + base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+    assert of(plain, tmp_path).changes("files", cursor).cursor
 
 
 def test_a_cursor_outlives_the_cache(plain: Path, tmp_path: Path):

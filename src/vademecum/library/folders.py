@@ -30,7 +30,7 @@ from vademecum.library.contract import (
     Setting,
 )
 from vademecum.library.parts import Stretch, stretches
-from vademecum.library.shapes import packed, unpacked
+from vademecum.library.shapes import count, obj, packed, text, unpacked
 
 if TYPE_CHECKING:
     from vademecum.wiki.index import Index
@@ -159,13 +159,13 @@ class FolderSource(LibrarySource):
         detail = {"lines": one.section.lines, "heading": " > ".join(one.section.headings)}
         return self.item(one.page, snippet(one.text, words), detail)
 
-    def item(self, page: PageHead, text: str = "", detail: Mapping[str, str] | None = None) -> Item:
+    def item(self, page: PageHead, snippet: str = "", detail: Mapping[str, str] | None = None) -> Item:
         """A page as an item."""
         said = {**(detail or {}), "problem": page.problem}
         return Item(
             ref=self.ref(self.id_of(page)),
             title=page.title,
-            snippet=text,
+            snippet=snippet,
             revision=page.sha256[:16],
             time=page.updated_ms or page.modified_ms,
             authors=_one(page.author),
@@ -208,12 +208,12 @@ class FolderSource(LibrarySource):
         """A file as Markdown. Its parts are its pages, sheets, slides, chapters: the headings of its highest level."""
         said = self.look()
         page = self.page_of(id)
-        text = self.index.text(page)
-        if page.problem and not text.strip():
+        written = self.index.text(page)
+        if page.problem and not written.strip():
             raise UnreadableError(f"{id}: {page.problem}", "The file was left as it is.")
-        found = stretches(text, _WHOLE)
+        found = stretches(written, _WHOLE)
         names = tuple(one.name for one in found)
-        if not part and len(text) > _WHOLE:
+        if not part and len(written) > _WHOLE:
             part = names[0]
         shown = next((one for one in found if one.name == part), None)
         if part and shown is None:
@@ -221,7 +221,7 @@ class FolderSource(LibrarySource):
         return Document(
             ref=self.ref(self.id_of(page)),
             title=page.title,
-            text=text if shown is None else text[shown.start : shown.end].strip("\n"),
+            text=written if shown is None else written[shown.start : shown.end].strip("\n"),
             revision=page.sha256[:16],
             time=page.updated_ms or page.modified_ms,
             authors=_one(page.author),
@@ -244,41 +244,48 @@ class FolderSource(LibrarySource):
         state = unpacked(since)
         if not state:
             newest = sorted(pages.values(), key=_time)[-_NEWEST:]
-            return ChangesFound(tuple(map(self.item, newest)), self._cursor(pages, newest), said)
-        before, told = self._before(str(state.get("known", "")))
+            known = {name: one.sha256[:16] for name, one in pages.items()}
+            return ChangesFound(tuple(map(self.item, newest)), self._cursor(known, newest), said)
+        before, at = self._before(text(state, "known")), count(state, "at")
         if before is None:
-            at = int(state.get("at", 0))
             new = [one for one in pages.values() if _time(one) >= at]
             gone: list[str] = []
             said = f"{said} What was there at that time is no longer known, so removed files are not named.".strip()
         else:
             new = [one for name, one in pages.items() if before.get(name) != one.sha256[:16]]
             gone = [name for name in before if name not in pages]
-        new = sorted(new, key=_time)[:_MOST_CHANGES]
-        items = [*(Item(self.ref(name), name, kind="removed") for name in gone), *map(self.item, new)]
-        left = {**told, **{self.id_of(one): one.sha256[:16] for one in new}}
-        kept = {name: left[name] for name in left if name in pages} if before is not None else None
-        return ChangesFound(tuple(items), self._cursor(pages, new, kept, int(state.get("at", 0))), said)
+        told_gone = gone[:_MOST_CHANGES]
+        told = sorted(new, key=_time)[: _MOST_CHANGES - len(told_gone)]
+        items = [*(Item(self.ref(name), name, kind="removed") for name in told_gone), *map(self.item, told)]
+        known = {name: one.sha256[:16] for name, one in pages.items()} if before is None else dict(before)
+        for one in new:  # what is not told yet stays as it was known, so that the next call tells it
+            if before is None:
+                known.pop(self.id_of(one))
+        known |= {self.id_of(one): one.sha256[:16] for one in told}
+        for name in told_gone:
+            known.pop(name)
+        if len(items) < len(new) + len(gone):
+            said = f"There is more: ask again with the cursor. {said}".strip()
+        return ChangesFound(tuple(items), self._cursor(known, told, at), said)
 
-    def _cursor(
-        self, pages: Mapping[str, PageHead], told: Sequence[PageHead], known: dict[str, str] | None = None, at: int = 0
-    ) -> str:
+    def _cursor(self, known: Mapping[str, str], told: Sequence[PageHead], at: int = 0) -> str:
         """A cursor, and what it stands for kept in the cache."""
-        if known is None:
-            known = {name: one.sha256[:16] for name, one in pages.items()}
-        body = json.dumps(known, sort_keys=True).encode()
         import hashlib
 
+        body = json.dumps(known, sort_keys=True).encode()
         name = hashlib.sha256(body).hexdigest()[:16]
         self.context.cache.put("state", name, zlib.compress(body, 6))
         return packed({"at": max([at, *map(_time, told)]), "known": name})
 
-    def _before(self, name: str) -> tuple[dict[str, str] | None, dict[str, str]]:
+    def _before(self, name: str) -> dict[str, str] | None:
         copy = self.context.cache.get("state", name) if name else None
         if copy is None:
-            return None, {}
-        known = cast("dict[str, str]", json.loads(zlib.decompress(copy.value)))
-        return known, known
+            return None
+        try:
+            found: object = json.loads(zlib.decompress(copy.value))
+        except (ValueError, zlib.error):
+            return None
+        return {key: value for key, value in obj(found).items() if isinstance(value, str)}
 
 
 class _Reading:

@@ -74,9 +74,9 @@ class LlmWiki(Obsidian):
         hint = found.hint if items or not found.items else f"Nothing of the kind {kind} fits. {found.hint}".strip()
         return replace(found, items=items, hint=hint)
 
-    def item(self, page: PageHead, text: str = "", detail: Mapping[str, str] | None = None) -> Item:
+    def item(self, page: PageHead, snippet: str = "", detail: Mapping[str, str] | None = None) -> Item:
         """See `FolderSource.item`."""
-        made = super().item(page, text, detail)
+        made = super().item(page, snippet, detail)
         return made if made.kind == "unreadable" else replace(made, kind=kind_of(page.path))
 
     def read(self, id: str, *, part: str = "") -> Document:  # noqa: A002  the contract's word
