@@ -82,3 +82,16 @@ def test_the_command_prints_markdown_or_json_and_can_fail_a_script(
     target = tmp_path / "report.md"
     assert run_command(["--home", home, "--agent", "lyra", "wiki", "lint", "--output", str(target)]) == 0
     assert target.read_text().startswith("# Lint\n")
+
+
+def test_a_look_leaves_nothing_behind_in_the_vault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with vademecum.open(tmp_path / "home") as vm:
+        vault = written(vm.home.root / "vault", {
+            "Home.md": "see [[Nowhere]]\n", "Decisions.md": "# Decisions\n\n## 2026-01-15 Wombats are welcome\n\nyes\n",
+        })  # fmt: skip
+        vault.joinpath("Wiki").mkdir()
+        before = sorted(vault.rglob("*"))
+        assert run_command(["--home", str(vm.home.root), "wiki", "lint"]) == 0
+        assert run_command(["--home", str(vm.home.root), "wiki", "compile", "--dry-run"]) == 0
+        assert sorted(vault.rglob("*")) == before
+    assert "Nowhere" in capsys.readouterr().out

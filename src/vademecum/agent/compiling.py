@@ -8,6 +8,7 @@ the wiki itself wrote is no input to it; only the compiler writes, under its loc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -72,7 +73,7 @@ def compile_wiki(
         from vademecum.agent.compile_prose import write_prose
 
         said, why = write_prose(vm, ask, compiler.unsaid(compiler.drafts(collect(vm).inputs)), progress)
-    with compiler.held():
+    with nullcontext() if dry_run else compiler.held():  # a look takes no lock: it may be at a folder of another's
         found = collect(vm)  # under the lock: what was forgotten meanwhile is not put back
         pages = compiler.write(found.inputs, said, dry_run=dry_run, progress=progress)
     return Compiled(pages, dry_run, bool(said), (*found.notes, *([why] if why else [])))
