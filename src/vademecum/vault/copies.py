@@ -9,18 +9,20 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from vademecum.late import pattern
+
 _WORD = "conflict|konflikt|conflit|конфликт|冲突|衝突|競合|충돌"
 _COPY = r"cop[iyí]|cópia|kopi|копи|副本|コピー|사본|\d{4}"
-_SURE = re.compile(
+_SURE = pattern(
     r"(?i)\.sync-conflict-\d{8}-\d{6}(?:-[A-Z0-9]{7})?"  # Syncthing
     rf"| \((?=[^()]*(?:{_WORD}))(?=[^()]*(?:{_COPY}))[^()]*(?:\(\d{{1,3}}\))?\)"  # Dropbox, Nextcloud, Obsidian
     r"|_conflict-\d{8}-\d{6}"  # ownCloud
 )
-_MAYBE = re.compile(
+_MAYBE = pattern(
     r"(?i) \d{1,3}| ?\(\d{1,3}\)"  # iCloud, Google Drive, OneDrive
     r"|(?: -)? (?:copy|kopie|copie|copia|cópia)(?: \(?\d{1,3}\)?)?"  # what Windows and macOS call a duplicate
 )
-_BEGIN, _MIDDLE, _BASE, _END = (re.compile(rf"{mark}(?: |\r?$)") for mark in ("<{7}", "={7}", r"\|{7}", ">{7}"))
+_BEGIN, _MIDDLE, _BASE, _END = (pattern(rf"{mark}(?: |\r?$)") for mark in ("<{7}", "={7}", r"\|{7}", ">{7}"))
 
 Shape = Literal["", "maybe", "sure"]
 
