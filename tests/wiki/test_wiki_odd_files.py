@@ -12,6 +12,7 @@ from folders import index_of, matches, written
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
+from vademecum.errors import NotFoundError
 from vademecum.surfaces.cli.app import run_command
 
 
@@ -193,3 +194,34 @@ def test_a_link_to_such_a_page_leads_there_and_one_to_a_heading_where_it_did(vm:
     assert ends["[[C#more]]"] == page("C.md").id
     assert {end for raw, end in ends.items() if raw != "[[C#more]]"} == {page("C# notes.md").id}
     assert len(graph.backlinks(page("C# notes.md"))) == 5
+
+
+# --- names that no answer may show as they are
+
+
+@pytest.mark.parametrize(
+    "name", [f"key {SECRET}.md", "left\u202eright.md", "red\x1b[31m.md", "two\nlines.md", "tab\there.md", "a\u200bb.md"]
+)
+def test_a_name_is_shown_inert_and_what_is_shown_is_read(
+    vm: Vademecum, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(vault_of(vm), {name: "# Page\n\nThe quokka sleeps. [[Nowhere]]\n\nmore\n"})
+    [hit] = vm.wiki.search("quokka sleeps").results
+    read = vm.wiki.read(hit.page)
+    shown = [hit.page, hit.lines, hit.title, read.page, read.lines, read.title]
+    assert vm.wiki.read(hit.lines).first == 1
+    assert vm.wiki.read(f"{hit.page}#L3").text == "The quokka sleeps. [[Nowhere]]"
+    assert vm.wiki.page(f"vault:{hit.page}").path == name
+    run_command(["--home", str(vm.home.root), "wiki", "lint"])
+    run_command(["--home", str(vm.home.root), "wiki", "lint", "--json"])
+    run_command(["--home", str(vm.home.root), "wiki", "links", hit.page, "--json"])
+    run_command(["--home", str(vm.home.root), "wiki", "orphans", "--json"])
+    printed = capsys.readouterr().out
+    assert name not in "".join(shown)
+    assert json.dumps(name)[1:-4] not in printed
+    assert hit.page in printed
+    for bad in (SECRET, "\u202e", "\x1b", "\u200b", "\\u202e", "\\u001b", "\\u200b", "\t"):
+        assert bad not in "".join(shown) + printed
+    with pytest.raises(NotFoundError) as missing:
+        vm.wiki.read(hit.page, heading="Nowhere")
+    assert name not in missing.value.message

@@ -42,7 +42,7 @@ def _known(vm: Vademecum, checks: Sequence[Check]) -> Known:
         return ((one.rule, one.start) for one in vm.redactor.find(text))
 
     outdated = _outdated(vm) if "stale" in checks else []
-    return Known(standing, superseded, outdated, contradicts, secrets)
+    return Known(standing, superseded, outdated, contradicts, secrets, vm.wiki.inert)
 
 
 def _decisions(vm: Vademecum) -> tuple[list[Standing], dict[str, str]]:

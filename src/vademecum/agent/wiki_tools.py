@@ -49,8 +49,8 @@ def search(wiki: Wiki, args: dict[str, Any], now: int, outside: Outside) -> tupl
     foreign: list[str] = []
     for hit, row in zip(found.results, answer["results"], strict=True):
         if outside(hit.origin):
-            foreign.append(hit.lines)
-            row |= _inert(row, "heading", "snippet", "author")
+            row |= _inert(row, "page", "lines", "heading", "snippet", "author", "origin")
+            foreign.append(row["lines"])
     return _labelled(answer, foreign), [hit.origin for hit in found.results]
 
 
@@ -62,8 +62,8 @@ def read(wiki: Wiki, args: dict[str, Any], outside: Outside) -> tuple[Answer, li
     answer = read_answer(part)
     if not outside(part.origin):
         return _labelled(answer, []), [part.origin]
-    answer |= _inert(answer, "title", "text", "author")
-    return _labelled(answer, [part.lines]), [part.origin]
+    answer |= _inert(answer, "page", "lines", "title", "text", "author", "problem")
+    return _labelled(answer, [str(answer["lines"])]), [part.origin]
 
 
 def _inert(row: dict[str, Any], *names: str) -> dict[str, Any]:

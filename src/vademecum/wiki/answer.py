@@ -35,6 +35,8 @@ class WikiHit:
     why: str
     compiled: bool = False
     """It stands in a block that `wiki compile` wrote, from what stands elsewhere."""
+    whence: str = ""
+    """The origin as it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +73,5 @@ class WikiPage:
     dated_by: DatedBy
     origin: Origin
     problem: str
+    whence: str = ""
+    """The origin as it is shown."""

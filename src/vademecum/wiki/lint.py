@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from vademecum.errors import NotFoundError, UnreadableError
+from vademecum.gate.structure import neutralise
 from vademecum.search.prepare import prepare
 from vademecum.store import wiki as rows
 from vademecum.wiki.graph import Graph
@@ -62,6 +63,8 @@ class Known:
     outdated: Sequence[tuple[str, str]] = ()
     contradicts: Callable[[str, str], bool] | None = None
     secrets: Callable[[str], Iterable[tuple[str, int]]] | None = None
+    shown: Callable[[str], str] = str
+    """Makes a name or another line fit to be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ class Report:
             parts.append(f"\n## {TITLES[check]} ({len(found):,})\n\n")
             for one in found:
                 place = f"{one.page}#L{one.line}" if one.line else one.page
-                parts.append(f"- `{place}`: {one.message}{f' ({one.hint})' if one.hint else ''}\n")
+                said = f"{one.message}{f' ({one.hint})' if one.hint else ''}"
+                parts.append(f"- {_code(place)}: {neutralise(said)}\n")
         return "".join(parts)
 
 
@@ -114,6 +118,8 @@ def lint(
     found = [one for check in CHECKS if check in checks for one in linter.run(check)]
     order = {check: n for n, check in enumerate(CHECKS)}
     found.sort(key=lambda one: (order[one.check], one.page, one.line))
+    shown = known.shown
+    found = [replace(one, page=shown(one.page), message=shown(one.message), hint=shown(one.hint)) for one in found]
     return Report(tuple(found), len(linter.pages), tuple(check for check in CHECKS if check in checks))
 
 
@@ -244,6 +250,12 @@ class _Linter:
 
 def _is_apart(page: PageHead) -> bool:
     return page.source == VAULT and (page.path.startswith(_LOGS) or page.path in _APART)
+
+
+def _code(text: str) -> str:
+    """`text` as code, whatever backticks are in it."""
+    longest = max(map(len, re.findall(r"`+", text)), default=0)
+    return f"{'`' * (longest + 1)} {text} {'`' * (longest + 1)}" if longest else f"`{text}`"
 
 
 def _short(text: str) -> str:

@@ -93,7 +93,7 @@ def _hit(hit: WikiHit) -> Answer:
     shown |= {"snippet": hit.snippet, "time": iso(hit.time)[:10]}
     if hit.author:
         shown["author"] = hit.author
-    return shown | {"score": hit.score, "why": hit.why}
+    return shown | {"origin": hit.whence, "score": hit.score, "why": hit.why}
 
 
 def read_answer(part: WikiPage) -> Answer:

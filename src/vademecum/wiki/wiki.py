@@ -7,12 +7,14 @@ pages; an answer is never older than the files.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from vademecum.errors import RefusedError, UsageError
+from vademecum.errors import AmbiguousError, RefusedError, UsageError, VademecumError
 from vademecum.late import dataclass
 from vademecum.model import Origin, tokens
 from vademecum.wiki.answer import DatedBy, WikiAnswer, WikiHit, WikiPage
@@ -34,6 +36,9 @@ _SNIPPET = 300
 _SPARE = 10  # hits that are found besides, in the place of those in quarantine
 _FRAME = 60  # tokens of what stands around a snippet
 _GIT_KEPT = 2_000
+_BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]")
+_MADE = ("<U+", "[secret:", "\\")
+"""What stands in a name that was made fit to be shown."""
 _UNSEEN = 3  # folders and files that could not be looked at, of which an answer says so
 
 
@@ -129,7 +134,7 @@ class Wiki:
         whos = self._who([(one.page, one.section) for one in found])
         hits = [self._hit(finder, one, who, origin) for one, who, origin in zip(found, whos, origins, strict=True)]
         shown, left = _within_budget(hits, budget)
-        missing = [self._fit(said) for said in _missing(changes)]
+        missing = [self.inert(said) for said in _missing(changes)]
         hint = _hint(finder, found, left, missing, filtered=bool(sources or tags or types or since is not None))
         return WikiAnswer(tuple(shown), self._parts.clean(finder.read_as), hint, left)
 
@@ -146,7 +151,8 @@ class Wiki:
 
         index = self.index
         index.refresh()
-        part = read_part(index, page, lines=lines, heading=heading, budget=max(1, budget))
+        with self._inert_errors():
+            part = read_part(index, self._given(page), lines=lines, heading=heading, budget=max(1, budget))
         head = part.page
         inside = [one for one in index.sections_of(head.id) if one.first <= part.last and one.last >= part.first]
         origins = dict.fromkeys([self._parts.origin(head, None), *(self._parts.origin(head, one) for one in inside)])
@@ -154,26 +160,27 @@ class Wiki:
         held = self._parts.held()
         if held is not None and any(map(held, origins)):
             raise NotFoundError(
-                f"{head.path} is in quarantine, or part of it is.", "`vademecum release` gives it back."
+                f"{self.shown(head)} is in quarantine, or part of it is.", "`vademecum release` gives it back."
             )
         [who] = self._who([(head, inside[0] if len(inside) == 1 else None)])
         return WikiPage(
             self.shown(head),
-            self._fit(head.title),
+            self.inert(head.title),
             f"{self.shown(head)}#{part.lines}",
             self._piece(part),
             part.first,
             part.last,
             part.of,
             part.next,
-            tuple((line, self._fit(text)) for line, text in part.headings),
-            tuple(map(self._fit, head.tags)),
-            head.type,
-            self._fit(who.author),
+            tuple((line, self.inert(text)) for line, text in part.headings),
+            tuple(map(self.inert, head.tags)),
+            self.inert(head.type),
+            self.inert(who.author),
             who.time,
             who.by,
             origin,
-            head.problem,
+            self.inert(head.problem),
+            self.inert(str(origin)),
         )
 
     def page(self, ref: str) -> PageHead:
@@ -181,12 +188,46 @@ class Wiki:
         from vademecum.wiki.read import find_page
 
         self.index.refresh()
-        return find_page(self.index, ref)
+        with self._inert_errors():
+            return find_page(self.index, self._given(ref))
 
     def shown(self, head: PageHead) -> str:
-        """What a page is called in answers: its path, with its source before it unless that is the first one."""
+        """What a page is called in answers: its path, with its source before it unless that is the first one.
+
+        Secrets and what drives a terminal are none of it; `read` and `page` know it by this name all the same.
+        """
         sources = self.index.sources
-        return head.path if sources and head.source == sources[0].name else head.ref
+        return self.inert(head.path if sources and head.source == sources[0].name else head.ref)
+
+    def inert(self, text: str) -> str:
+        """A name or another single line as it may be shown: no secret in it, everything in it seen."""
+        return _BREAKS.sub(lambda found: f"<U+{ord(found[0]):04X}>", self._fit(text))
+
+    def _given(self, ref: str) -> str:
+        """The own name of the page that was given by the name that is shown of it."""
+        if not any(mark in ref for mark in _MADE):
+            return ref
+        from vademecum.gate.structure import neutralise
+
+        inside = ref.strip().removeprefix("[[").removesuffix("]]")
+        for head in self.index.pages():
+            for name, own in ((self.shown(head), head.path), (self.inert(head.ref), head.ref)):
+                for said in (name, neutralise(name)):
+                    if said != own and (inside == said or inside.startswith(f"{said}#")):
+                        return head.ref + inside[len(said) :]
+        return ref
+
+    @contextmanager
+    def _inert_errors(self) -> Iterator[None]:
+        """Errors name pages, and what is called nearly so."""
+        try:
+            yield
+        except VademecumError as error:
+            error.message, error.hint = self.inert(error.message), self.inert(error.hint)
+            error.args = (error.message,)
+            if isinstance(error, AmbiguousError):
+                error.matches = tuple(map(self.inert, error.matches))
+            raise
 
     # --- the graph
 
@@ -237,17 +278,18 @@ class Wiki:
         shown, at = self.shown(page), self.index.column(section)
         return WikiHit(
             shown,
-            self._fit(page.title),
+            self.inert(page.title),
             f"{shown}#{section.lines}{f'@{at}' if at else ''}",
-            tuple(map(self._fit, section.headings)),
+            tuple(map(self.inert, section.headings)),
             snippet(text, finder.wanted, _SNIPPET),
-            self._fit(who.author),
+            self.inert(who.author),
             who.time,
             who.by,
             origin,
             round(min(1.0, one.score), 3),
             why(one, [term for term, _ in finder.plan.terms]),
             section.compiled,
+            self.inert(str(origin)),
         )
 
     def _fit(self, text: str) -> str:

@@ -104,8 +104,8 @@ def links(app: App, page: str, *, depth: int | None) -> None:
     names = {n: wiki.shown(one) for n, one in wiki.index.heads(numbers).items()}
     data = {
         "page": wiki.shown(head),
-        "outlinks": [_link_json(one, names.get(one.to or 0)) for one in out],
-        "backlinks": [_link_json(one, names.get(one.page)) for one in back],
+        "outlinks": [_link_json(wiki, one, names.get(one.to or 0)) for one in out],
+        "backlinks": [_link_json(wiki, one, names.get(one.page)) for one in back],
         "neighbours": [{"page": names[n], "distance": distance} for n, distance in near.items() if n in names],
     }
     style = app.style
@@ -120,13 +120,15 @@ def orphans(app: App) -> None:
     """List the pages that no page links to and that link to none."""
     wiki = app.vm.wiki
     found = wiki.graph().orphans()
-    rows = [{"page": wiki.shown(one), "title": one.title, "modified": moment(one.modified_ms)} for one in found]
+    rows = [
+        {"page": wiki.shown(one), "title": wiki.inert(one.title), "modified": moment(one.modified_ms)} for one in found
+    ]
     lines = [_named(wiki, one) for one in found]
     app.emit_list(rows, *(lines or ["Every page is linked with another one."]))
 
 
 def _named(wiki: Wiki, one: PageHead) -> str:
-    return printable(wiki.shown(one) if one.title == one.name else f"{wiki.shown(one)}  {one.title}")
+    return printable(wiki.shown(one) if one.title == one.name else f"{wiki.shown(one)}  {wiki.inert(one.title)}")
 
 
 def _since(app: App, given: str | None) -> int | None:
@@ -159,7 +161,7 @@ def hit_json(hit: WikiHit) -> dict[str, object]:
         "author": hit.author,
         "time": moment(hit.time),
         "dated_by": hit.dated_by,
-        "origin": str(hit.origin),
+        "origin": hit.whence,
         "compiled": hit.compiled,
     }
 
@@ -179,7 +181,7 @@ def page_json(part: WikiPage) -> dict[str, object]:
         "author": part.author,
         "time": moment(part.time),
         "dated_by": part.dated_by,
-        "origin": str(part.origin),
+        "origin": part.whence,
         "problem": part.problem,
     }
 
@@ -189,7 +191,7 @@ def _lines(app: App, hit: WikiHit, *, explain: bool) -> list[str]:
     who += [printable(hit.author)] if hit.author else []
     head = style.accent(printable(hit.lines)) + style.dim(f"  {' · '.join(who)}")
     if hit.origin.kind == "connector":
-        head += style.warn(f"  outside: {printable(str(hit.origin))}")
+        head += style.warn(f"  outside: {printable(hit.whence)}")
     lines = [head]
     if hit.heading:
         lines.append(style.bold(f"  {printable(' > '.join(hit.heading))}"))
@@ -199,16 +201,16 @@ def _lines(app: App, hit: WikiHit, *, explain: bool) -> list[str]:
     return lines
 
 
-def _link_json(one: Link, page: str | None) -> dict[str, object]:
-    told: dict[str, object] = {"page": page, "line": one.line, "kind": one.kind, "target": one.target, "text": one.text}
-    return told | {"heading": one.heading, "block": one.block}
+def _link_json(wiki: Wiki, one: Link, page: str | None) -> dict[str, object]:
+    told: dict[str, object] = {"page": page, "line": one.line, "kind": one.kind, "target": wiki.inert(one.target)}
+    return told | {name: wiki.inert(getattr(one, name)) for name in ("text", "heading", "block")}
 
 
 def _out_lines(app: App, out: Iterable[Link], names: dict[int, str]) -> list[str]:
     found = [
         f"  L{one.line} → {printable(names[one.to])}"
         if one.to in names
-        else f"  L{one.line} → {app.style.warn(printable(one.target or one.raw))} (no such page)"
+        else f"  L{one.line} → {app.style.warn(printable(app.vm.wiki.inert(one.target or one.raw)))} (no such page)"
         for one in out
     ]
     return found or ["  links to no page"]
