@@ -361,7 +361,8 @@ def test_a_compile_is_taken_back_page_by_page(tmp_path: Path) -> None:
     assert inner[0] is not None
     assert inner[1] is not None
     assert inner[0].inner == inner[1].inner
-    assert outcomes(compiled(vm))[BERG] == "unchanged"
+    assert inner[1].inputs == "undone"  # it is not what the newest inputs give, and does not say so
+    assert outcomes(compiled(vm))[BERG] == "changed"
 
     made = next(row for row in vm.audit.entries("Topics/preferences") if row.target == "Topics/preferences")
     vm.review.undo(made.n, by=PERSON)

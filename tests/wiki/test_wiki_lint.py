@@ -44,7 +44,8 @@ def test_each_check_finds_what_it_is_for_and_leaves_the_rest(vm: Vademecum) -> N
         "Alone.md": "nothing around here\n",
         "Copy.md": "nothing around here\n",
         "Key.md": f"[[Other]]\n\ntoken: {SECRET}\n",
-        "Wiki/Topic.md": "- A claim that says where it is from, [[Other]]\n- A claim that does not say it, alas\n",
+        "Wiki/Topic.md": "- A claim that says where it is from, [[Other]]\n- A claim that does not say it, alas\n"
+        "- Which holds of what contradicts each other, above?\n",
     })  # fmt: skip
     before = pages_of(vault)
     assert found(vm, "broken") == [("vault:Home.md", 3)]

@@ -221,7 +221,9 @@ class _Linter:
                 continue
             for n, line in self._lines(page):
                 claim = _CLAIM.match(line)
-                if claim and len(line) - claim.end() >= _SHORT and not _SOURCE.search(line):
+                if claim is None or line.rstrip("*_ ").endswith(("?", "？")):  # a question claims nothing
+                    continue
+                if len(line) - claim.end() >= _SHORT and not _SOURCE.search(line):
                     yield Finding("unsourced", page.ref, n, f"“{_short(line[claim.end() :])}”", "say where it is from")
 
     def _secrets(self) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _FILED = (filing.ANSWERS, filing.SOURCES)
 _WRITES = "tier = 'wiki' AND agent = :agent AND decision IN ('accepted', 'approved') AND state <> ''"
-_APPROVED = "approved"  # names no inputs: the next compile looks at the page again
+_APPROVED, _UNDONE = "approved", "undone"  # names no inputs: the next compile looks at the page again
 
 Sources = Callable[["Selector"], Collection[str]]
 """What is meant, as the pages cite it: `fact:ID`, `note:SLUG`, `Decisions#^ID`, `Projects/SLUG`."""
@@ -122,9 +122,8 @@ class WikiTier:
     def _bring_back(self, path: str, entry: AuditEntry, inner: str, by: Origin, act: Act) -> None:
         shelf = self._shelf
         raw, block, _ = shelf.block(path)
-        inputs = block.inputs if block is not None else _APPROVED
         origin = block.origin.joined(entry.origin) if block is not None else entry.origin
-        made = blocks.render(inner, by=shelf.actor.agent, inputs=inputs, origin=origin)
+        made = blocks.render(inner, by=shelf.actor.agent, inputs=_UNDONE, origin=origin)
         title = entry.places or path.rpartition("/")[2]
         after = blocks.replaced(raw, block, made) if raw is not None and block is not None else whole_page(title, made)
         effect = Effect(entry.after or "", inner, title, entry.state, state_of(after))

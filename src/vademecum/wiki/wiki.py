@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -218,7 +218,7 @@ class Wiki:
         return ref
 
     @contextmanager
-    def _inert_errors(self) -> Iterator[None]:
+    def _inert_errors(self) -> Generator[None]:
         """Errors name pages, and what is called nearly so."""
         try:
             yield
