@@ -18,7 +18,7 @@ import uuid
 from pathlib import Path
 
 import vademecum
-from vademecum.clients.import_claude_code import import_claude_code
+from vademecum.clients.imports.claude_code import import_claude_code
 
 WORDS = [
     f"{a}{b}" for a in ("re", "un", "pre", "co", "sub", "in") for b in ("load", "form", "sign", "pose", "act", "port")

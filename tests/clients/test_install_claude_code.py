@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from vademecum.clients.claude_code import HOOKS, Place, executable, install, uninstall
-from vademecum.clients.jsonedit import Document
+from vademecum.clients.edit.json import Document
 from vademecum.errors import ConflictError, RefusedError, UnreadableError
 from vademecum.home import Home
 from vademecum.model import Actor
@@ -233,7 +233,7 @@ def test_a_read_only_file_is_refused_and_nothing_changes(person: Path, home: Hom
 
 
 def test_when_the_second_file_fails_the_first_is_put_back(person: Path) -> None:
-    from vademecum.clients.settings import Edit, write_all
+    from vademecum.clients.edit.files import Edit, write_all
 
     first, second = person / "first.json", person / "second.json"
     first.write_bytes(b"1")
@@ -391,7 +391,7 @@ def test_uninstall_without_an_install_changes_nothing(person: Path, home: Home) 
 
 
 def test_a_file_written_by_the_client_in_the_same_moment_is_a_conflict(person: Path, home: Home) -> None:
-    from vademecum.clients.settings import Edit, write_all
+    from vademecum.clients.edit.files import Edit, write_all
 
     path = person / ".claude.json"
     path.write_bytes(b'{"numStartups": 4}')

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from vademecum.clients.jsonedit import Document
-from vademecum.clients.settings import Edit, FileChange, Ledger, read, write_all
+from vademecum.clients.edit.files import Edit, FileChange, Ledger, read, write_all
+from vademecum.clients.edit.json import Document
 from vademecum.errors import RefusedError, UnreadableError, UsageError
 from vademecum.home import Home
 from vademecum.model import Actor

@@ -22,8 +22,8 @@ from vademecum.clients.claude_code import (
     our_server,
     registered_servers,
 )
-from vademecum.clients.jsonedit import Document
-from vademecum.clients.settings import read
+from vademecum.clients.edit.files import read
+from vademecum.clients.edit.json import Document
 from vademecum.errors import UnreadableError
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
 

@@ -17,7 +17,7 @@ from vademecum.surfaces.cli.terminal import counting
 
 if TYPE_CHECKING:
     from vademecum.clients.claude_code import ClientReport
-    from vademecum.clients.imports import ImportReport
+    from vademecum.clients.imports.report import ImportReport
     from vademecum.clients.status import ClientStatus
 
 CLIENT = click.Choice(["claude-code"])
@@ -173,7 +173,7 @@ def import_() -> None:
 @click.pass_obj
 def import_claude_code(app: App, path: Path | None, dry_run: bool) -> None:
     """Bring in Claude Code's transcripts and memory files. PATH is a folder or one transcript [~/.claude/projects]."""
-    from vademecum.clients.import_claude_code import import_claude_code as take_over
+    from vademecum.clients.imports.claude_code import import_claude_code as take_over
 
     with counting(json=app.json) as progress:
         report = take_over(app.vm, path, dry_run=dry_run, progress=progress)
@@ -193,7 +193,7 @@ def import_hermes(app: App, path: Path | None, mine: tuple[str, ...], dry_run: b
     Sessions of other accounts of its gateway become sessions of users of that name. To use a Hermes home as it is
     instead of copying it, see `vademecum init --adopt`.
     """
-    from vademecum.clients.import_hermes import import_hermes as take_over
+    from vademecum.clients.imports.hermes import import_hermes as take_over
 
     with counting(json=app.json) as progress:
         report = take_over(app.vm, path, mine=mine, dry_run=dry_run, progress=progress)

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from vademecum.clients.recorder import CHANNEL, Recorder
+from vademecum.clients.imports.recorder import CHANNEL, Recorder
 from vademecum.errors import LockedError, StorageError, VademecumError
 from vademecum.home import Home
 from vademecum.late import dataclass, field

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vademecum.clients.recorder import Problem
+from vademecum.clients.imports.recorder import Problem
 
 __all__ = ["ImportReport", "Problem", "Progress", "Tally"]
 

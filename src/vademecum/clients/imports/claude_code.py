@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from vademecum.clients.claude_code import Place
-from vademecum.clients.imports import ImportReport, Progress, Tally
-from vademecum.clients.recorder import CHANNEL, Recorder
+from vademecum.clients.imports.recorder import CHANNEL, Recorder
+from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.core.note_types import NoteType
 from vademecum.errors import NotFoundError, VademecumError
 from vademecum.frontmatter import FrontMatter

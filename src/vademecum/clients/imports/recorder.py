@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.clients.transcript import OWN_TOOLS, Entry, Parser, Said, UnreadableLine, outside_tags, person_words
+from vademecum.clients.imports.transcript import (
+    OWN_TOOLS,
+    Entry,
+    Parser,
+    Said,
+    UnreadableLine,
+    outside_tags,
+    person_words,
+)
 from vademecum.gate.trust import digest_of, joined_outside, tool_origin
 from vademecum.ids import new_id
 from vademecum.late import dataclass
