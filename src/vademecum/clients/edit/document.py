@@ -8,7 +8,7 @@ the file is refused and stays as it is.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
@@ -94,12 +94,25 @@ class Document:
             found = self._parse(text)
         except (ValueError, RecursionError):
             found = None
-        if found != expected:
+        if found is None or not any(found == one for one in (expected, *_shrunk(expected, way, gone))):
             raise UnreadableError(
                 f"{self.path} is written in a way that cannot be changed safely. It was left as it is.",
-                "Add or remove the entry by hand (`--dry-run` on an empty file shows it).",
+                "Add or remove the entry by hand (`--dry-run` shows what it is about).",
             )
-        self.text, self.value = text, expected
+        self.text, self.value = text, found
+
+
+def _shrunk(root: Mapping[str, Any], way: Sequence[Step], gone: bool) -> Iterator[dict[str, Any]]:
+    """What may stand there as well once `way` is gone: null, or nothing, where a mapping held nothing else."""
+    for depth in range(len(way) - 1, 0, -1) if gone else ():
+        here: Any = root
+        for step in way[:depth]:
+            here = here[step]
+        if here:
+            return
+        yield _changed(root, way[:depth], None, False)
+        root = _changed(root, way[:depth], None, True)
+        yield root
 
 
 def _changed(root: Mapping[str, Any], way: Sequence[Step], value: object, gone: bool) -> dict[str, Any]:
