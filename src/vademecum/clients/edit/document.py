@@ -26,8 +26,8 @@ class Document:
     for a place that cannot be changed safely.
     """
 
-    FORMAT = ""
-    HINT = "Correct the file, then try again."
+    format = ""
+    hint = "Correct the file, then try again."
 
     def __init__(self, raw: bytes, path: Path) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Document:
             self.value: dict[str, Any] = self._parse(self.text)
         except (ValueError, RecursionError) as error:
             raise UnreadableError(
-                f"{path} cannot be read as {self.FORMAT} ({_reason(error)}). It was left as it is.", self.HINT
+                f"{path} cannot be read as {self.format} ({_reason(error)}). It was left as it is.", self.hint
             ) from error
         first = self.text.find("\n")
         self.newline = "\r\n" if first > 0 and self.text[first - 1] == "\r" else "\n"

@@ -9,6 +9,7 @@ was: order, indentation, comments, byte order mark, line endings, number formats
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,9 +27,9 @@ _SPACE = pattern(r"[ \t\r\n]*")
 _TOKEN = pattern(
     r"""("(?:[^"\\]|\\.)*")|('(?:[^'\\]|\\.)*')|(//[^\n]*|/\*.*?\*/)|,(?=(?:\s|//[^\n]*\n|/\*.*?\*/)*[}\]])"""
     r"""|([A-Za-z_$][\w$]*)(?=(?:\s|//[^\n]*\n|/\*.*?\*/)*:)|([-+]?0[xX][0-9a-fA-F]+|\+?-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)""",
-    16,  # re.DOTALL
+    re.DOTALL,
 )
-_ESCAPE = pattern(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(\r\n|.))", 16)
+_ESCAPE = pattern(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(\r\n|.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": "", "\r": ""}
 
 
@@ -52,15 +53,15 @@ class _Child:
 class Document(document.Document):
     """A JSON file whose root is an object. An empty file counts as `{}`."""
 
-    FORMAT = "JSON"
-    HINT = "Correct the file (comments and trailing commas are not JSON), then try again."
+    format = "JSON"
+    hint = "Correct the file (comments and trailing commas are not JSON), then try again."
 
     def __init__(self, raw: bytes, path: Path, dialect: Dialect = "json") -> None:
         self._dialect: Dialect = dialect
         self._strict = ""
         self._map: tuple[list[int], list[int]] = [0], [0]
         if dialect != "json":
-            self.HINT = "Correct the file, then try again."
+            self.hint = "Correct the file, then try again."
         super().__init__(raw, path)
         self.unit = self._unit()
 
@@ -267,7 +268,7 @@ def _strict(text: str, dialect: Dialect) -> tuple[str, tuple[list[int], list[int
 
 def _plain(token: str, kind: int, dialect: Dialect) -> str:
     if kind == 3:
-        return "".join(c if c == "\n" else " " for c in token)
+        return " " * len(token)
     if kind == 0:
         return " "  # a trailing comma
     if dialect != "json5":
@@ -286,9 +287,9 @@ def _plain(token: str, kind: int, dialect: Dialect) -> str:
     return number
 
 
-def _unescaped(found: Any) -> str:
-    code = found[1] or found[2]
-    return chr(int(code, 16)) if code else _ESCAPES.get(found[3], found[3])
+def _unescaped(found: re.Match[str]) -> str:
+    code, other = found[1] or found[2], str(found[3])
+    return chr(int(code, 16)) if code else _ESCAPES.get(other, other)
 
 
 def _space(text: str, at: int) -> int:

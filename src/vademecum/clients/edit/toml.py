@@ -8,6 +8,7 @@ writes the tables above ours in another form (inline, dotted) is refused when th
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,7 +17,9 @@ from vademecum.clients.edit.document import Step
 from vademecum.errors import UnreadableError
 from vademecum.late import pattern
 
-_PIECE = pattern(r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*|[\[\]{}\n]', 16)
+_PIECE = pattern(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|\#[^\n]*|[\[\]{}\n]', re.DOTALL
+)
 _KEY = pattern(r'[ \t]*(?:"((?:[^"\\]|\\.)*)"|\'([^\']*)\'|([A-Za-z0-9_-]+))[ \t]*(\.|\]|$)')
 _BARE = pattern(r"[A-Za-z0-9_-]+")
 
@@ -24,7 +27,7 @@ _BARE = pattern(r"[A-Za-z0-9_-]+")
 class Document(document.Document):
     """A TOML file. Only tables are put in, replaced and removed."""
 
-    FORMAT = "TOML"
+    format = "TOML"
 
     def _parse(self, text: str) -> dict[str, Any]:
         import tomllib

@@ -20,7 +20,7 @@ from vademecum.frontmatter import scalar
 class Document(document.Document):
     """A YAML file with one document whose root is a mapping."""
 
-    FORMAT = "YAML"
+    format = "YAML"
 
     def _parse(self, text: str) -> dict[str, Any]:
         from ruamel.yaml import YAML, YAMLError

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from vademecum.clients.claude_code import Place
 from vademecum.clients.imports.recorder import CHANNEL, Recorder
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
+from vademecum.clients.place import Place
 from vademecum.core.note_types import NoteType
 from vademecum.errors import NotFoundError, VademecumError
 from vademecum.frontmatter import FrontMatter
@@ -38,7 +38,7 @@ def import_claude_code(
     `path` may also be one project's folder or one transcript. Run again, it takes over only what is new. Memory is
     bounded: a transcript is read a megabyte at a time. Raises NotFoundError when there is nothing at `path`.
     """
-    root = path or Place.find().config_folder / "projects"
+    root = path or cast("Path", Place.find("claude-code").sessions)
     if not root.exists():
         raise NotFoundError(f"There is nothing at {root}; nothing was imported.", "Give the path of the projects.")
     transcripts, memories = [root] if root.is_file() else _transcripts(root), list[Path]()

@@ -69,6 +69,9 @@ def _hook(args: list[str]) -> str | None:
                 return None
             value = rest.pop(0)
         found[_GLOBAL[option]] = value
+    if len(rest) == 4 and rest[2] == "--client":
+        found["VADEMECUM_CLIENT"] = rest[3]
+        del rest[2:]
     if len(rest) != 2 or rest[0] != "hook" or rest[1].startswith("-"):
         return None
     os.environ.update(found)

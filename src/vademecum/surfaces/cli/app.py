@@ -255,7 +255,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "library": ("library:library", "Look up what others wrote: papers, issues, pages, files"),
     },
     "Clients": {
-        "client": ("clients:client", "Give Claude Code this memory, or take it away"),
+        "client": ("clients:client", "Give an agent that you use this memory, or take it away"),
         "mcp": ("serving:mcp", "Serve one client over standard input and output"),
         "serve": ("serving:serve", "Serve several clients over HTTP, with a status page"),
         "token": ("setup:token", "Make, list and revoke tokens for the HTTP server"),

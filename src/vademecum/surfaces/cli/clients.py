@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from vademecum.clients.catalogue import NAMES
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
 from vademecum.surfaces.cli.terminal import counting
 
 if TYPE_CHECKING:
-    from vademecum.clients.claude_code import ClientReport
     from vademecum.clients.imports.report import ImportReport
+    from vademecum.clients.install import ClientReport
     from vademecum.clients.status import ClientStatus
 
-CLIENT = click.Choice(["claude-code"])
+CLIENT = click.Choice(NAMES)
 Scope = Literal["user", "project"]
 
 CONTEXT = {
@@ -41,16 +42,27 @@ def client() -> None:
 @click.argument("name", type=CLIENT, metavar="CLIENT")
 @click.option("--user", "scope", flag_value="user", default="user", help="For all your projects (default).")
 @click.option("--project", "scope", flag_value="project", help="For the project in this folder only.")
+@click.option(
+    "--rules/--no-rules",
+    default=None,
+    help="Put the block of `vademecum rules` into the text that the client always loads [where hooks do not say it].",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
-def install(app: App, name: str, scope: Scope, dry_run: bool) -> None:
-    """Register the MCP server and the hooks in the client's settings. CLIENT is `claude-code`.
+def install(app: App, name: str, scope: Scope, rules: bool | None, dry_run: bool) -> None:
+    """Register the MCP server, the hooks and the rules in the client's files.
+
+    \b
+    CLIENT is one of claude-code, claude-desktop, codex, cursor, gemini-cli,
+    hermes, openclaw, opencode, vscode.
 
     Settings that are there stay as they are; the files from before are kept, and `uninstall` puts them back.
     """
-    from vademecum.clients.claude_code import install as register
+    from vademecum.clients.install import install as register
 
-    _print_report(app, name, register(app.vm.home, app.vm.actor, scope=scope, dry_run=dry_run), "registered")
+    vm = app.vm
+    report = register(name, vm.home, vm.actor, scope=scope, rules=rules, dry_run=dry_run)
+    _print_report(app, name, report, "registered")
 
 
 @client.command()
@@ -60,20 +72,20 @@ def install(app: App, name: str, scope: Scope, dry_run: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
 def uninstall(app: App, name: str, scope: Scope, dry_run: bool) -> None:
-    """Take the server and the hooks out again. Files that nobody edited since come back byte for byte."""
-    from vademecum.clients.claude_code import uninstall as take_out
+    """Take all that `install` put in out again. Files that nobody edited since come back byte for byte."""
+    from vademecum.clients.install import uninstall as take_out
 
-    _print_report(app, name, take_out(app.vm.home, scope=scope, dry_run=dry_run), "taken out")
+    _print_report(app, name, take_out(name, app.vm.home, scope=scope, dry_run=dry_run), "taken out")
 
 
 @client.command()
 @click.argument("name", type=CLIENT, metavar="CLIENT", default="claude-code")
 @click.pass_obj
 def status(app: App, name: str) -> None:
-    """Print whether memory arrives in the client: its server, each hook's last call, the context."""
-    from vademecum.clients.status import claude_code_status
+    """Print whether memory arrives in the client: its server, each hook's last call, the rules, the context."""
+    from vademecum.clients.status import client_status
 
-    found = claude_code_status(app.vm)
+    found = client_status(app.vm, name)
     if app.json:
         app.emit(_status_json(name, found))
         return
@@ -81,8 +93,13 @@ def status(app: App, name: str) -> None:
     if not found.installed and not found.servers:
         print(f"{name} does not use this memory yet: vademecum client install {name}")
     print(f"{style.dim('server ')}  {printable(', '.join(found.servers)) or 'not registered'}")
+    if found.rules:
+        print(f"{style.dim('rules  ')}  {printable(', '.join(str(path) for path in found.rules))}")
+    if not found.hooks:
+        print(style.dim("         This client runs no hooks of ours: the model has the tools."))
     arrived = f", {ago(found.context_at, now)}" if found.context_at is not None else ""
-    print(f"{style.dim('memory ')}  {CONTEXT.get(found.context, found.context)}{arrived}\n")
+    if found.hooks:
+        print(f"{style.dim('memory ')}  {CONTEXT.get(found.context, found.context)}{arrived}\n")
     rows = [
         (
             hook.event,
@@ -118,6 +135,7 @@ def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
             }
             for hook in found.hooks
         ],
+        "rules": [str(path) for path in found.rules],
         "problems": list(found.problems),
     }
 

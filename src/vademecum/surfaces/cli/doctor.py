@@ -352,9 +352,9 @@ def _tokens(app: App) -> Iterator[Finding]:
 
 
 def _clients(app: App) -> Iterator[Finding]:
-    from vademecum.clients.status import claude_code_status
+    from vademecum.clients.status import client_status
 
-    found = claude_code_status(app.vm)
+    found = client_status(app.vm, "claude-code")
     hint = "vademecum client status claude-code"
     for problem in found.problems:
         yield Finding("clients", "warn", f"Claude Code: {problem}", hint)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -182,9 +181,10 @@ def _located(left: Left) -> Left:
         return left
     from dataclasses import replace
 
-    from vademecum.clients.claude_code import Place
+    from vademecum.clients.place import Place
 
-    found = sorted(Path(Place.find().config_folder, "projects").glob(f"*/{conversation}.jsonl"))
+    folder = Place.find(client).sessions
+    found = sorted(folder.glob(f"*/{conversation}.jsonl")) if folder else []
     return replace(left, place=str(found[0])) if found else left
 
 

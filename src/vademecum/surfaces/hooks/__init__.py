@@ -24,6 +24,8 @@ DEADLINE_SECONDS = 3.0
 """Below the shortest timeout that we register with the client (5 s); a stuck process ends itself then."""
 SWITCH = "VADEMECUM_HOOKS"
 """Set to `off` in the environment, hooks do nothing."""
+CLIENTS = ("claude-code",)
+"""Whose hooks are understood; those of another client do nothing."""
 GUARD = "VADEMECUM_IN_HOOK"
 """Set for whatever a hook starts, so that an agent started from a hook records nothing."""
 
@@ -48,6 +50,8 @@ def run(name: str) -> int:
     """Run the hook `name` on the JSON of stdin; always 0, also when it failed (see the heartbeat)."""
     began = time.perf_counter()
     if os.environ.get(SWITCH, "").strip().lower() in {"off", "0", "no", "false"} or os.environ.get(GUARD):
+        return 0
+    if os.environ.get("VADEMECUM_CLIENT", CLIENTS[0]) not in CLIENTS:
         return 0
     os.environ[GUARD] = "1"
     watch = threading.Timer(DEADLINE_SECONDS, _give_up, [name])
