@@ -124,7 +124,7 @@ class Parser:
 
     def entry(self, raw: bytes) -> Entry:
         """What the line `raw` holds. Raises UnreadableLine."""
-        line = _decode(raw)
+        line = decoded(raw)
         if self.since and (_time(line) or 0) <= self.since:
             return _NOTHING
         entry = self._entry(raw, line)
@@ -326,7 +326,8 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"
 
 
-def _decode(raw: bytes) -> dict[str, Any]:
+def decoded(raw: bytes) -> dict[str, Any]:
+    """The JSON object that `raw` is. Raises UnreadableLine."""
     try:
         line = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
