@@ -127,6 +127,7 @@ MAKERS = frozenset(
         "memory edit",
         "note today",
         "note write",
+        "pipe",
         "project set",
         "retain",
         "serve",
@@ -261,6 +262,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "token": ("setup:token", "Make, list and revoke tokens for the HTTP server"),
         "import": ("clients:import_", "Bring in what another agent has kept"),
         "hook": ("serving:hook", ""),
+        "pipe": ("serving:pipe", ""),
     },
     "Home": {
         "init": ("setup:init", "Make a home, or adopt an agent's folder in place"),

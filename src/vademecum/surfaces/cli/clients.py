@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from vademecum.clients.catalogue import NAMES
+from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
 from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
 from vademecum.surfaces.cli.terminal import counting
@@ -47,9 +48,15 @@ def client() -> None:
     default=None,
     help="Put the block of `vademecum rules` into the text that the client always loads [where hooks do not say it].",
 )
+@click.option("--plugin", is_flag=True, help="Hermes: be its memory provider, in the place of an MCP server.")
+@click.option(
+    "--mine", multiple=True, metavar="ACCOUNT", help="With --plugin: a gateway account that is you, as telegram:42."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
-def install(app: App, name: str, scope: Scope, rules: bool | None, dry_run: bool) -> None:
+def install(
+    app: App, name: str, scope: Scope, rules: bool | None, *, plugin: bool, mine: tuple[str, ...], dry_run: bool
+) -> None:
     """Register the MCP server, the hooks and the rules in the client's files.
 
     \b
@@ -61,6 +68,12 @@ def install(app: App, name: str, scope: Scope, rules: bool | None, dry_run: bool
     from vademecum.clients.install import install as register
 
     vm = app.vm
+    if plugin:
+        from vademecum.clients.hermes.install import plug_in
+
+        _require_hermes(name)
+        _print_report(app, name, plug_in(vm.home, vm.actor, mine=mine, dry_run=dry_run), "plugged in")
+        return
     report = register(name, vm.home, vm.actor, scope=scope, rules=rules, dry_run=dry_run)
     _print_report(app, name, report, "registered")
 
@@ -69,13 +82,25 @@ def install(app: App, name: str, scope: Scope, rules: bool | None, dry_run: bool
 @click.argument("name", type=CLIENT, metavar="CLIENT")
 @click.option("--user", "scope", flag_value="user", default="user", help="From your own settings (default).")
 @click.option("--project", "scope", flag_value="project", help="From the project in this folder.")
+@click.option("--plugin", is_flag=True, help="Hermes: the memory provider.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
-def uninstall(app: App, name: str, scope: Scope, dry_run: bool) -> None:
+def uninstall(app: App, name: str, scope: Scope, *, plugin: bool, dry_run: bool) -> None:
     """Take all that `install` put in out again. Files that nobody edited since come back byte for byte."""
     from vademecum.clients.install import uninstall as take_out
 
+    if plugin:
+        from vademecum.clients.hermes.install import unplug
+
+        _require_hermes(name)
+        _print_report(app, name, unplug(app.vm.home, dry_run=dry_run), "taken out")
+        return
     _print_report(app, name, take_out(name, app.vm.home, scope=scope, dry_run=dry_run), "taken out")
+
+
+def _require_hermes(name: str) -> None:
+    if name != "hermes":
+        raise UsageError(f"{name} has no plug-in of ours. Nothing was changed.", "Leave --plugin out.")
 
 
 @client.command()
