@@ -24,7 +24,9 @@ CLIENT = Client(
             Event("Stop", "stop", 10),
         ),
         entry={"type": "command"},
-        limit=10_000,
+        limit=10_000,  # 2,500 tokens, reckoned as four bytes each: of more the model sees head and tail
+        limit_in="bytes",
+        fields={"prompt_id": ("turn_id",), "answer": ("last_assistant_message",)},
     ),
     rules=Rules(files={"user": ("${CODEX_HOME:-~/.codex}/AGENTS.md",), "project": ("./AGENTS.md",)}),
     budgets=(

@@ -19,7 +19,8 @@ CLIENT = Client(
         files={"user": ("~/.cursor/hooks.json",), "project": ("./.cursor/hooks.json",)},
         events=(
             Event("sessionStart", "session-start", 10),
-            Event("beforeSubmitPrompt", "user-prompt", 5),
+            Event("beforeSubmitPrompt", "user-prompt", 5, silent=True),
+            Event("afterAgentResponse", "answer", 5),
             Event("preCompact", "pre-compact", 5),
             Event("stop", "stop", 10),
             Event("sessionEnd", "session-end", 10),
@@ -28,6 +29,12 @@ CLIENT = Client(
         groups=False,
         root={"version": 1},
         output="additional_context",
+        fields={
+            "session_id": ("conversation_id", "session_id"),
+            "prompt_id": ("generation_id",),
+            "answer": ("text",),
+            "cwd": ("workspace_roots.0",),
+        },
     ),
     rules=Rules(
         files={"project": ("./.cursor/rules/vademecum.mdc",)},
@@ -35,6 +42,6 @@ CLIENT = Client(
     ),
     notes=(
         "Restart Cursor, and see Settings > MCP and Settings > Hooks.",
-        "Not every version gives the model what a prompt's hook says: `--project` writes a rule that is always loaded.",
+        "What is new in the log comes with the tools' results: Cursor gives the model nothing that a prompt's hook says.",
     ),
 )

@@ -28,6 +28,7 @@ CLIENT = Client(
         format="jsonc",
         unit=1000,
         entry={"type": "command", "name": "vademecum"},
+        fields={"answer": ("prompt_response",)},
     ),
     rules=Rules(files={"user": ("${GEMINI_CLI_HOME:-~}/.gemini/GEMINI.md",), "project": ("./GEMINI.md",)}),
     notes=("Restart Gemini CLI, then `/mcp` and `/hooks panel` show what it found.",),

@@ -21,14 +21,21 @@ CLIENT = Client(
     hooks=Hooks(
         files={"user": CONFIG},
         events=(
-            Event("on_session_start", "session-start", 10),
+            Event("on_session_start", "session-start", 10, silent=True),  # the first prompt is given the memory
             Event("pre_llm_call", "user-prompt", 5),
             Event("post_llm_call", "stop", 10),
-            Event("on_session_end", "session-end", 10),
+            Event("on_session_finalize", "session-end", 10),  # on_session_end is called after every turn
         ),
         format="yaml",
         groups=False,
         output="context",
+        limit=10_000,
+        fields={
+            "prompt": ("extra.user_message",),
+            "prompt_id": ("extra.turn_id",),
+            "answer": ("extra.assistant_response",),
+            "reason": ("extra.reason",),
+        },
         installed=False,
     ),
     rules=Rules(files={"user": SOUL}),

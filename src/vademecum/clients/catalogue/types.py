@@ -44,6 +44,8 @@ class Event:
     background: bool = False
     matcher: str = ""
     """The tools for which the event is wanted, as the client's pattern; all when it is empty."""
+    silent: bool = False
+    """True: the client takes no context from it, so nothing is given there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,9 @@ class Hooks:
     `groups`: each event holds groups, each of them `{matcher, hooks: [entry]}`; else it holds the entries. `unit` is
     how many of the client's units of time are a second. `entry` and `root` are further members of each entry and of a
     file that is new. `output` is the shape in which the client takes context: `hookSpecificOutput.additionalContext`,
-    or a member of that name at the top. `limit` is how many characters of it arrive, 0 when no limit is known.
+    or a member of that name at the top. `limit` is how much of it arrives, 0 when no limit is known. `fields` says
+    where the client's JSON holds what we call `session_id`, `prompt`, `prompt_id`, `answer`, `cwd`: ways with dots,
+    of which the first that holds a text counts; what is not named there is held under our name.
     """
 
     files: Files
@@ -65,6 +69,9 @@ class Hooks:
     root: Mapping[str, object] = field(default_factory=dict[str, object])
     output: Literal["hookSpecificOutput", "additional_context", "context"] = "hookSpecificOutput"
     limit: int = 0
+    limit_in: Literal["characters", "bytes"] = "characters"
+    """Characters as JavaScript counts them, or bytes of UTF-8."""
+    fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     background: str = ""
     """The member that says that the client need not wait; without it the client cannot be told."""
     in_environment: bool = False

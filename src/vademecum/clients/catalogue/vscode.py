@@ -32,12 +32,13 @@ CLIENT = Client(
         files={"user": (f"{COPILOT}/hooks/vademecum.json",), "project": ("./.github/hooks/vademecum.json",)},
         events=(
             Event("SessionStart", "session-start", 10),
-            Event("UserPromptSubmit", "user-prompt", 5),
+            Event("UserPromptSubmit", "user-prompt", 5, silent=True),
             Event("PreCompact", "pre-compact", 5),
             Event("Stop", "stop", 10),
         ),
         groups=False,
         entry={"type": "command"},
+        fields={"session_id": ("session_id", "sessionId")},
     ),
     rules=Rules(
         files={

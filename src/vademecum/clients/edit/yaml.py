@@ -21,6 +21,7 @@ class Document(document.Document):
     """A YAML file with one document whose root is a mapping."""
 
     format = "YAML"
+    _composed: tuple[str, Any] | None = None
 
     def _parse(self, text: str) -> dict[str, Any]:
         from ruamel.yaml import YAML, YAMLError
@@ -137,8 +138,10 @@ class Document(document.Document):
     def _compose(self) -> Any:
         from ruamel.yaml import YAML
 
-        reader: Any = YAML(pure=True)
-        return reader.compose(self.text)
+        if self._composed is None or self._composed[0] != self.text:
+            reader: Any = YAML(pure=True)
+            self._composed = self.text, reader.compose(self.text)
+        return self._composed[1]
 
     def _find(self, way: Sequence[Step]) -> tuple[Any, Any]:
         """The nodes of the key and of the value at `way`."""
