@@ -18,7 +18,7 @@ JSONC = {
 }
 
 JSON = {
-    "plain": b'{\n    "globalShortcut": "",\n    "mcpServers": {\n        "files": {"command": "npx", "args": []}\n    }\n}\n',
+    "plain": b'{\n    "scale": 0,\n    "mcpServers": {\n        "files": {"command": "npx", "args": []}\n    }\n}\n',
     "CRLF": b'{\r\n  "mcpServers": {}\r\n}\r\n',
     "BOM": b'\xef\xbb\xbf{"mcpServers":{}}',
     "one line": b'{"scale":0,"mcpServers":{"a":{"command":"a"}}}',
@@ -32,7 +32,7 @@ JSON5 = {
         b"  mcp: {\n    sessionIdleTtlMs: 0,\n    servers: {\n      // papers\n"
         b"      docs: { url: 'https://it\\'s.example/mcp', transport: 'streamable-http' },\n    },\n  },\n}\n"
     ),
-    "written by the program": b'{\n  "meta": {\n    "lastTouchedVersion": "2026.11.2"\n  },\n  "mcp": {\n    "servers": {}\n  }\n}\n',
+    "written by the program": b'{\n  "meta": {\n    "last": "2026.11.2"\n  },\n  "mcp": {\n    "servers": {}\n  }\n}\n',
     "without servers": b"{ gateway: {} }",
     "empty": b"",
 }

@@ -153,6 +153,12 @@ def _same(one: Path | None, other: Path | None) -> bool:
 
 def _refuse_double(place: Place, scope: Scope) -> None:
     client = place.client
+    if client.plugin and (made := place.machine.find(client.plugin, place.project)) and made.exists():
+        raise RefusedError(
+            f"vademecum is the memory provider of {client.title} already ({made.parent}). Nothing was changed.",
+            "The plug-in brings the same tools. To have the server instead, take it out first: "
+            f"`vademecum client uninstall {client.name} --plugin`.",
+        )
     for where, name, entry in place.registered_servers():
         if is_vademecum(name, entry) and not (our_server(entry, client.name) and where == f"{scope} scope"):
             raise RefusedError(
@@ -235,16 +241,16 @@ def _without_entries(path: Path, place: Place, scope: Scope, ledger: Ledger) -> 
     if raw is None:
         return Edit(path, None, None, "none", ())
     document, lines, client = _opened(path, raw, place, scope), list[str](), place.client
-    way = client.servers.way
+    way, before = client.servers.way, _opened(path, ledger.put_aside(path), place, scope)
     if _same(path, place.servers(scope)):
         servers = document.get(*way)
         for name, entry in list(cast("dict[str, object]", servers).items() if isinstance(servers, dict) else ()):
             if our_server(entry, client.name):
                 lines += _minus(document.remove((*way, name)))
                 for depth in range(len(way), 0, -1):
-                    document.drop_empty(*way[:depth])
+                    _drop_empty(document, before, way[:depth])
     if _same(path, place.hooks(scope)) and client.hooks is not None:
-        lines += _remove_hooks(document, client)
+        lines += _remove_hooks(document, before, client)
     known, original = ledger.original(path, raw)
     if known:
         return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
@@ -257,7 +263,7 @@ def _without_entries(path: Path, place: Place, scope: Scope, ledger: Ledger) -> 
     return _edit(path, raw, document, lines)
 
 
-def _remove_hooks(document: Document, client: Client) -> list[str]:
+def _remove_hooks(document: Document, before: Document, client: Client) -> list[str]:
     lines = list[str]()
     if client.hooks is None:
         return lines
@@ -265,9 +271,15 @@ def _remove_hooks(document: Document, client: Client) -> list[str]:
         lines += _minus(document.remove(way))
         if client.hooks.groups and not document.get(*way[:-1]):
             document.remove(way[:-2])
-        document.drop_empty(*way[:2])
-        document.drop_empty("hooks")
+        _drop_empty(document, before, way[:2])
+        _drop_empty(document, before, way[:1])
     return lines
+
+
+def _drop_empty(document: Document, before: Document, way: Sequence[Step]) -> None:
+    """Take out what only held entries of ours, but not what the person had empty."""
+    if before.get(*way) is None:
+        document.drop_empty(*way)
 
 
 def _first_of_ours(document: Document, client: Client) -> tuple[Step, ...] | None:

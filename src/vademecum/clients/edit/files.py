@@ -87,6 +87,15 @@ class Ledger:
         except (FileNotFoundError, ValueError):
             return True
 
+    def put_aside(self, path: Path) -> bytes | None:
+        """The bytes from before our first change, as far as they are known; None when there was no file."""
+        if not self._record(path).exists() or not self.existed(path):
+            return None
+        try:
+            return self.copy(path).read_bytes()
+        except FileNotFoundError:
+            return None
+
     def keep(self, edit: Edit, *, ours_before: bool) -> Path | None:
         """Put the bytes before `edit` aside; `ours_before`: the file already held something of ours.
 
