@@ -169,7 +169,9 @@ class Recorder:
             if _known(state.prompts, mark):
                 return False
             unseen = Said("heard", "", "", None, tool=self.channel, place="*")
-            self._store([unseen, Said("assistant", words, f"answer:{turn or new_id()}", mark[2])], state, fallback=mark[2])
+            self._store(
+                [unseen, Said("assistant", words, f"answer:{turn or new_id()}", mark[2])], state, fallback=mark[2]
+            )
             state.prompts = [*state.prompts, mark][-REMEMBERED:]
             self._save(state, tail)
         return True
