@@ -77,7 +77,7 @@ def test_an_export_that_was_read_into_an_empty_home_comes_out_the_same_to_the_by
         assert vm.audit.verify() == []
         assert [*vm.memory.drift(), *vm.notes.drift()] == []
         assert "Fridays" in vm.search_sessions("never on Mondays").results[0].snippet
-        assert vm.bank.recall("which database").hits
+        assert vm.bank.recall("which database is it").results
         assert vm.session(key="work").id == vm.history.recent()[0].id
     one, two = tree(tmp_path / "out"), tree(tmp_path / "again")
     assert {name: data for name, data in two.items() if one.get(name) != data} == {}

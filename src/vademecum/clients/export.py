@@ -65,7 +65,9 @@ def export(vm: Vademecum, folder: Path, *, user: str | None = None, progress: Pr
         with portable.reading(vm.db):
             _write_all(vm, writer, user, elsewhere, progress)
         if user is not None and not any(writer.counts.values()) and not writer.owned:
-            raise NotFoundError(f"Nothing is kept of a user {user!r}. Nothing was written.", "Check the name's spelling.")
+            raise NotFoundError(
+                f"Nothing is kept of a user {user!r}. Nothing was written.", "Check the name's spelling."
+            )
         writer.manifest(user)
         part.rename(folder)
         fsync_folder(os.fspath(folder.parent))

@@ -206,5 +206,3 @@ def _through_link(path: Path, root: Path) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-

@@ -7,7 +7,7 @@ gate refuses is named and stays in the export; a secret in one is replaced; no n
 from __future__ import annotations
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -72,7 +72,7 @@ class Placing:
     def files(self, vm: Vademecum, by: Origin, names: list[str]) -> None:
         """Every file that has a place in a home, as the person `by`."""
         for name in names:
-            way = PurePosixPath(name).parts
+            way = name.split("/")
             try:
                 if way[0] == "agents" and len(way) > 2:
                     self._of_agent(vm, unquote(way[1]), "/".join(way[2:]), self._source / name, by)

@@ -111,10 +111,10 @@ class Loading:
         decision = self._vm.gate.admit(candidate)
         record["text"] = getattr(decision, "text", record["text"])
         owner = facts.add_owner(db, *(record["owner"][name] for name in portable.OWNER))
-        values = [record[name] for name in portable.FACT]
-        row = FactRow(0, values[0], owner, *values[1:], record["owner"]["scope"])
+        columns: dict[str, Any] = {name: record[name] for name in portable.FACT} | {"origin": str(origin)}
+        row = FactRow(n=0, owner=owner, scope=record["owner"]["scope"], **columns)
         words = words_of(record["text"], detail, tuple(json.loads(record["entities"])))
-        n = facts.insert(db, row._replace(origin=str(origin)), words)
+        n = facts.insert(db, row, words)
         for one in record["evidence"]:
             Origin.parse(one["origin"])
             portable.put_evidence(db, n, one)

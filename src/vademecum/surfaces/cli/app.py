@@ -271,6 +271,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("setup:config", "Print every setting and where it comes from"),
         "doctor": ("doctor:doctor", "Check everything, and repair what can be repaired"),
         "backup": ("care:backup", "Write the home into one checked file"),
+        "export": ("export:export", "Write everything into a folder to read, keep and take along"),
         "restore": ("care:restore", "Put a backup in the place of the home"),
         "verify": ("verify:verify", "Prove the history, and find files changed by hand"),
         "reindex": ("care:reindex", "Build the search index again"),

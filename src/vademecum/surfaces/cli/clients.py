@@ -14,6 +14,7 @@ import click
 from vademecum.clients.catalogue import NAMES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.export import import_vademecum
 from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
 from vademecum.surfaces.cli.terminal import counting
 
@@ -220,7 +221,7 @@ def import_claude_code(app: App, path: Path | None, dry_run: bool) -> None:
 
     with counting(json=app.json) as progress:
         report = take_over(app.vm, path, dry_run=dry_run, progress=progress)
-    _print_import(app, report)
+    print_import(app, report)
 
 
 @import_.command(name="hermes")
@@ -240,10 +241,14 @@ def import_hermes(app: App, path: Path | None, mine: tuple[str, ...], dry_run: b
 
     with counting(json=app.json) as progress:
         report = take_over(app.vm, path, mine=mine, dry_run=dry_run, progress=progress)
-    _print_import(app, report)
+    print_import(app, report)
 
 
-def _print_import(app: App, report: ImportReport) -> None:
+import_.add_command(import_vademecum)
+
+
+def print_import(app: App, report: ImportReport) -> None:
+    """What an import did, for people or as JSON."""
     problems = [{"path": str(p.path), "line": p.line, "why": p.why} for p in report.problems]
     if app.json:
         app.emit(
