@@ -50,4 +50,5 @@ CLIENT = Client(
     ),
     notes=("Restart Hermes, or say /reload-mcp.",),
     handshake=60.0,
+    plugin=tuple(f"{folder}/plugins/vademecum/vademecum.json" for folder in HOME),
 )

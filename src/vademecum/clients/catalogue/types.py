@@ -131,6 +131,8 @@ class Client:
     records: bool = False
     sessions: tuple[str, ...] = ()
     """The folder in which it keeps its own records of conversations."""
+    plugin: tuple[str, ...] = ()
+    """The file that is there when our plug-in is installed, which takes the place of the server."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
