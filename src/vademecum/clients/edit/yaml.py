@@ -67,8 +67,10 @@ class Document(document.Document):
     def replace(self, way: Sequence[Step], value: object) -> str:
         """Put `value` in the place of the one at `way`."""
         key, found = self._find(way)
-        if self._in_braces(key):
-            start, end, piece = key.start_mark.index, found.end_mark.index, self._flow(way[-1], value)
+        braces = self._in_braces(key)
+        if braces or _on_one_line(self.get(*way), value):  # a comment behind it stays
+            piece = self._flow(way[-1], value) if braces else self._render(str(way[-1]), value, "").strip()
+            start, end = key.start_mark.index, found.end_mark.index
             self._commit(self.text[:start] + piece + self.text[end:], way, value)
             return piece
         start, end = self._span(key, found)
@@ -191,3 +193,7 @@ class Document(document.Document):
             f"{self.path} is written in a way that cannot be changed safely. It was left as it is.",
             "Add or remove the entry by hand (`--dry-run` on an empty file shows it).",
         )
+
+
+def _on_one_line(old: object, new: object) -> bool:
+    return all(isinstance(value, str | int | float) and "\n" not in str(value) for value in (old, new))

@@ -64,6 +64,7 @@ class Server:
         self._conversations: dict[str, Conversation] = {}
         self._queues: dict[str, list[Callable[[], None]]] = {}
         self._queueing = threading.Lock()
+        self._is_warm = False
 
     def take(self, line: bytes) -> None:
         """Queue the request of one line behind those of the same conversation."""
@@ -118,11 +119,18 @@ class Server:
             case "tools":
                 return {"tools": [_schema(spec) for spec in self._vm.tools()]}
             case "open":
-                self._background.start()
+                self._warm()
                 self._conversations[key] = Conversation(*self._peer(key, args))
                 return {"prompt": self._conversations[key].prompt()}
             case other:
                 return self._in(self._of(key), str(other), args)
+
+    def _warm(self) -> None:
+        """Load what a recall needs, once: the first message has no time to wait for it."""
+        self._background.start()
+        if not self._is_warm and self._vm.config.memory.provider == "bank":
+            self._vm.bank.recall("what is known of the user", limit=1, unasked=True)
+        self._is_warm = True
 
     def _in(self, talk: Conversation, what: str, args: Args) -> object:
         match what:

@@ -95,19 +95,23 @@ class Pipe:
         return process
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
-        for line in process.stdout or ():
-            try:
-                found = json.loads(line)
-                answer = self._waiting.pop(found["id"], None)
-            except (ValueError, KeyError, TypeError) as error:
-                logger.warning("vademecum: a line that is no answer: %r", error)
-                continue
-            if answer is not None:
-                answer.set_result(found)
+        with process:  # which closes the pipes, and waits for the end
+            for line in process.stdout or ():
+                self._take(line)
         with self._lock:  # it ended: nobody needs to wait for its answers
             left, self._waiting = self._waiting, {}
         for answer in left.values():
             answer.set_exception(Unreachable("the process of vademecum ended"))
+
+    def _take(self, line: bytes) -> None:
+        try:
+            found = json.loads(line)
+            answer = self._waiting.pop(found["id"], None)
+        except (ValueError, KeyError, TypeError) as error:
+            logger.warning("vademecum: a line that is no answer: %r", error)
+            return
+        if answer is not None:
+            answer.set_result(found)
 
     def stop(self) -> None:
         """Close its input and wait until it has written everything, some seconds at most."""
