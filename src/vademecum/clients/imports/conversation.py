@@ -67,20 +67,22 @@ class Conversations:
     def take(self, one: Conversation, file: Path) -> None:
         """Store what is new of `one`, read from `file`. Nothing is stored of one in which nothing was said."""
         before = self._imported.get(recorded(self._source, self._vm.actor), one.id)
-        since = before.at if before is not None and not before.sha256 else 0  # it was deleted here then
+        detail: dict[str, int] = json.loads(before.detail or "{}") if before is not None else {}
+        since = detail.get("since", 0)
+        if before is not None and not before.sha256:  # it was deleted here then
+            since = before.at
         turns = [turn for turn in one.turns if turn.text.strip() and (not since or (turn.time or 0) > since)]
         if before is not None and before.sha256 == one.digest:
             self._tally.known += 1
             return
         if self._tally.dry_run:
-            stored = json.loads(before.detail or "{}").get("messages", 0) if before is not None else 0
-            new = max(0, len(turns) - stored)
+            new = max(0, len(turns) - detail.get("messages", 0))
         elif turns:
             with self._vm.db.atomic():
                 new = self._store(one, turns, file)
-                detail = json.dumps({"messages": len(turns)})
+                kept = json.dumps({"messages": len(turns), "since": since})
                 source = recorded(self._source, self._vm.actor)
-                self._imported.put(Item(source, one.id, one.digest, self._vm.clock(), detail))
+                self._imported.put(Item(source, one.id, one.digest, self._vm.clock(), kept))
         else:
             new = 0
         self._tally.messages += new

@@ -1,4 +1,4 @@
-"""`vademecum client` and `import`: other agents' homes.
+"""`vademecum client`: other agents' homes.
 
 Idea: reports of `clients/` as lines a person can check, line by changed line. Invariant: `--dry-run` shows the same
 and changes nothing.
@@ -6,7 +6,6 @@ and changes nothing.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -14,12 +13,9 @@ import click
 from vademecum.clients.catalogue import NAMES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.export import import_vademecum
-from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
-from vademecum.surfaces.cli.terminal import counting
+from vademecum.surfaces.cli.output import ago, moment, printable, table
 
 if TYPE_CHECKING:
-    from vademecum.clients.imports.report import ImportReport
     from vademecum.clients.install import ClientReport
     from vademecum.clients.status import ClientStatus
 
@@ -204,80 +200,3 @@ def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
             print(style.dim(f"  {note}"))
     else:
         print("Nothing had to be changed.")
-
-
-@click.group(name="import", cls=Group)
-def import_() -> None:
-    """Bring in what another agent has kept; each thing comes in once, however often this runs."""
-
-
-@import_.command(name="claude-code")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Count what would come in; store nothing.")
-@click.pass_obj
-def import_claude_code(app: App, path: Path | None, dry_run: bool) -> None:
-    """Bring in Claude Code's transcripts and memory files. PATH is a folder or one transcript [~/.claude/projects]."""
-    from vademecum.clients.imports.claude_code import import_claude_code as take_over
-
-    with counting(json=app.json) as progress:
-        report = take_over(app.vm, path, dry_run=dry_run, progress=progress)
-    print_import(app, report)
-
-
-@import_.command(name="hermes")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--mine", multiple=True, metavar="ACCOUNT", help="A gateway account that is you, as telegram:42; repeatable."
-)
-@click.option("--dry-run", is_flag=True, help="Count what would come in; store nothing.")
-@click.pass_obj
-def import_hermes(app: App, path: Path | None, mine: tuple[str, ...], dry_run: bool) -> None:
-    """Bring in a Hermes home: memory, user profile, sessions. PATH is the home [$HERMES_HOME, ~/.hermes].
-
-    Sessions of other accounts of its gateway become sessions of users of that name. To use a Hermes home as it is
-    instead of copying it, see `vademecum init --adopt`.
-    """
-    from vademecum.clients.imports.hermes import import_hermes as take_over
-
-    with counting(json=app.json) as progress:
-        report = take_over(app.vm, path, mine=mine, dry_run=dry_run, progress=progress)
-    print_import(app, report)
-
-
-import_.add_command(import_vademecum)
-
-
-def print_import(app: App, report: ImportReport) -> None:
-    """What an import did, for people or as JSON."""
-    problems = [{"path": str(p.path), "line": p.line, "why": p.why} for p in report.problems]
-    if app.json:
-        app.emit(
-            {
-                "success": True,
-                "dry_run": report.dry_run,
-                "sessions": report.sessions,
-                "messages": report.messages,
-                "notes_written": report.notes_written,
-                "entries": report.entries,
-                "known": report.known,
-                "problems": problems,
-                "notes": list(report.notes),
-            }
-        )
-        return
-    style = app.style
-    counts = [
-        plural(report.sessions, "session"),
-        plural(report.messages, "message"),
-        plural(report.notes_written, "note"),
-        plural(report.entries, "entry"),
-    ]
-    verb = "Would bring in" if report.dry_run else "Brought in"
-    print(f"{style.good('✓')} {verb} {', '.join(counts)}.")
-    if report.known:
-        print(style.dim(f"  {plural(report.known, 'item')} had come in before."))
-    for note in report.notes:
-        print(style.dim(f"  {note}"))
-    for problem in report.problems:
-        where = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
-        print(style.warn(f"! left out: {printable(where)}: {printable(problem.why)}"))

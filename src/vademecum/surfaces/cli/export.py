@@ -67,7 +67,7 @@ def import_vademecum(app: App, folder: Path, dry_run: bool) -> None:
     """
     from vademecum.clients.imports.vademecum import import_vademecum as read
     from vademecum.home import Home
-    from vademecum.surfaces.cli.clients import print_import
+    from vademecum.surfaces.cli.imports import print_import
     from vademecum.surfaces.cli.origin import require_person
 
     if not dry_run:
