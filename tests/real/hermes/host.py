@@ -20,10 +20,23 @@ def found() -> dict[str, Any]:
     return {"available": listed.get("vademecum"), "loads": load_memory_provider("vademecum") is not None}
 
 
-def agent(url: str, session: str, said: list[str], **more: Any) -> dict[str, Any]:
+def contract() -> dict[str, list[str]]:
+    """The parameters of each method of a provider, as Hermes declares them."""
+    import inspect
+
+    from agent.memory_provider import MemoryProvider
+
+    methods = {name: one for name, one in vars(MemoryProvider).items() if inspect.isfunction(one)}
+    return {name: list(inspect.signature(one).parameters) for name, one in methods.items()}
+
+
+def agent(url: str, session: str, said: list[str], *, keeps: bool = False, **more: Any) -> dict[str, Any]:
     """A conversation: what the agent answered, and which tools it offered to the model."""
+    import psutil
+    from hermes_state import SessionDB
     from run_agent import AIAgent
 
+    more |= {"session_db": SessionDB()} if keeps else {}
     made = AIAgent(
         base_url=url, api_key="no-key", provider="custom", model="stand-in", session_id=session, quiet_mode=True,
         enabled_toolsets=["memory", "todo"], skip_context_files=True, tool_delay=0.0, **more,
@@ -38,7 +51,8 @@ def agent(url: str, session: str, said: list[str], **more: Any) -> dict[str, Any
     tools = [tool["function"]["name"] for tool in made.tools]
     made.shutdown_memory_provider(history)
     state = made._memory_manager.shutdown_drain_state if made._memory_manager is not None else None
-    return {"answers": answers, "tools": tools, "state": state}
+    left = [" ".join(one.cmdline()) for one in psutil.Process().children(recursive=True)]
+    return {"answers": answers, "tools": tools, "state": state, "left": left}
 
 
 def turns(count: int) -> dict[str, Any]:
@@ -69,5 +83,5 @@ def turns(count: int) -> dict[str, Any]:
 if __name__ == "__main__":
     work = json.loads(sys.argv[1])
     sys.stdout, out = sys.stderr, sys.stdout  # Hermes prints
-    done = {"found": found, "agent": agent, "turns": turns}[work.pop("do")](**work)
+    done = {"found": found, "contract": contract, "agent": agent, "turns": turns}[work.pop("do")](**work)
     out.write(json.dumps(done) + "\n")
