@@ -59,6 +59,5 @@ CLIENT = Client(
     ),
     notes=("Restart Claude Code: it reads hooks when a session starts.",),
     project_notes=("Claude Code asks once whether to trust the server of a project; answer yes.",),
-    records=True,
     sessions=("${CLAUDE_CONFIG_DIR:-~/.claude}/projects",),
 )

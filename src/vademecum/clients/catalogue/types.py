@@ -116,7 +116,7 @@ class Budget:
 @dataclass(frozen=True, slots=True)
 class Client:
     """One client. `notes` are what a person has to do or know after an install; `handshake` in seconds is how long it
-    waits for a server. `records`: its hooks record the conversation, in the channel of its name.
+    waits for a server.
     """
 
     name: str
@@ -128,11 +128,20 @@ class Client:
     notes: tuple[str, ...] = ()
     project_notes: tuple[str, ...] = ()
     handshake: float = 60.0
-    records: bool = False
     sessions: tuple[str, ...] = ()
     """The folder in which it keeps its own records of conversations."""
     plugin: tuple[str, ...] = ()
     """The file that is there when our plug-in is installed, which takes the place of the server."""
+
+    @property
+    def records(self) -> bool:
+        """True when its hooks record the conversation, in the channel of its name."""
+        return self.hooks is not None
+
+    @property
+    def tells(self) -> bool:
+        """True when its hooks give the model something with every prompt."""
+        return self.hooks is not None and any(one.hook == "user-prompt" and not one.silent for one in self.hooks.events)
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

@@ -39,7 +39,8 @@ class Peer:
     """Who is calling: the memory it may use, and what tells its conversation apart.
 
     `outside` is the origin of everything that a caller writes who is not trusted; None for the assistant itself.
-    `recorded` names the channel in which hooks record the same client's conversations, empty when none do.
+    `recorded` names the channel in which hooks record the same client's conversations, empty when none do; `told` says
+    that those hooks, as far as they run, give what is new in the shared log with every prompt.
     """
 
     vm: Vademecum
@@ -47,6 +48,7 @@ class Peer:
     client: str = ""
     outside: Origin | None = None
     recorded: str = ""
+    told: bool = False
 
 
 class Conversation:
@@ -88,7 +90,7 @@ class Conversation:
 
         with self._lock:
             session, vm = self._session, self.peer.vm
-            if session is None or self.peer.recorded:
+            if session is None or self._told_by_hooks():
                 return ""
             now, parts = self._clock(), list[str]()
             try:
@@ -155,6 +157,13 @@ class Conversation:
         vm = self.peer.vm
         found = vm.history.recent(10, channel=self.peer.recorded)
         return tuple(one.id for one in found if one.ended_at is None and vm.clock() - one.last_at <= IDLE_MS)
+
+    def _told_by_hooks(self) -> bool:
+        """True when the client's hook ran at a prompt not long ago: it may be switched off, or not be trusted yet."""
+        from vademecum.store.heartbeats import Heartbeats
+
+        last = Heartbeats(self.peer.vm.db).of(self.peer.recorded).get("user-prompt") if self.peer.told else None
+        return last is not None and last.outcome in ("ok", "behind") and self.peer.vm.clock() - last.at <= IDLE_MS
 
     def _end(self, reason: str) -> None:
         session, self._session = self._session, None

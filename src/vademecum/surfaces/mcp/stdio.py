@@ -90,9 +90,8 @@ class _Stdio:
 
     def _peer(self, ctx: ServerRequestContext[Any, Any]) -> Peer:
         # the installer's mark: the hooks of some clients record its conversations in a channel of that name
-        return Peer(self._vm, "stdio", client_name(ctx), recorded=_recorded())
-
-
-def _recorded() -> str:
-    name = os.environ.get("VADEMECUM_CLIENT", "")
-    return name if name in NAMES and client(name).records else ""
+        name = os.environ.get("VADEMECUM_CLIENT", "")
+        known = client(name) if name in NAMES else None
+        recorded = name if known is not None and known.records else ""
+        told = known is not None and known.tells
+        return Peer(self._vm, "stdio", client_name(ctx), recorded=recorded, told=told)
