@@ -92,6 +92,35 @@ def test_a_comment_of_the_person_beside_ours_stays() -> None:
 
 
 @pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"a": 1, // one\n "v": 2}',
+        b'{// first\n"v": 2}',
+        b'{"a": 1 // one\n , // two\n "v": 2, // three\n}',
+        b'{"v": 2 /* a, b */, "a": 1}',
+        b'{"a": {"x": 1,}, /* one, */ "v": [1, /* two */ ] /* three */ }',
+    ],
+)
+def test_taking_out_a_member_leaves_every_comment_and_a_document_that_can_be_read(raw: bytes) -> None:
+    document = opened(raw, Path("x"), "jsonc")
+
+    document.remove(("v",))
+
+    again = opened(document.bytes(), Path("x"), "jsonc")
+    assert set(again.value) == set(document.value) == set(opened(raw, Path("x"), "jsonc").value) - {"v"}
+    for comment in (b"one", b"first", b"three", b"a, b"):
+        assert (comment in raw) == (comment in document.bytes())
+
+
+def test_an_anchor_that_is_used_twice_is_no_reason_to_warn() -> None:
+    document = opened(b"a: &k 1\nb: &k 2\n", Path("x"), "yaml")
+
+    _put(document, "mcp_servers")
+
+    assert document.bytes().startswith(b"a: &k 1\nb: &k 2\n")
+
+
+@pytest.mark.parametrize(
     ("kind", "raw"),
     [
         ("jsonc", b'{"a": 1 /* open }'),

@@ -149,16 +149,22 @@ class Document(document.Document):
             if behind == end:  # ours was the last, without a comma: now the one before is
                 comma = self._behind(children[index - 1]) - 1 - at
                 between = between[:comma] + between[comma + 1 :]
-            before = before[:at] + between.rstrip(" \t\r\n")
+            before = before[:at] + self._ended(between, rest)
         else:
             opened = self._at(start) + 1
-            inside = before[opened:].rstrip(" \t\r\n")
+            inside = self._ended(before[opened:], rest)
             before = before[:opened] + inside
             if not inside and rest.lstrip(" \t\r\n")[:1] in ("}", "]"):
                 rest = rest.lstrip(" \t\r\n")
         gone = self.text[begin:end]
         self._commit(before + rest, way, gone=True)
         return gone
+
+    def _ended(self, text: str, rest: str) -> str:
+        """`text` without the blanks at its end, but with the line end that a comment there needs before `rest`."""
+        bare = text.rstrip(" \t\r\n")
+        in_comment = "//" in bare.rsplit("\n", 1)[-1] and not rest.lstrip(" \t").startswith(("\r\n", "\n"))
+        return bare + self.newline if in_comment else bare
 
     def _behind(self, child: _Child) -> int:
         """Behind the comma of the text that follows `child`, a trailing one too; its end when there is none."""

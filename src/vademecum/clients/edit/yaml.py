@@ -24,11 +24,10 @@ class Document(document.Document):
     _composed: tuple[str, Any] | None = None
 
     def _parse(self, text: str) -> dict[str, Any]:
-        from ruamel.yaml import YAML, YAMLError
+        from ruamel.yaml import YAMLError
 
-        reader: Any = YAML(typ="safe", pure=True)
         try:
-            value: object = reader.load(text)
+            value: object = _reader("safe").load(text)
         except YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             where = f"line {mark.line + 1}: " if mark is not None else ""
@@ -138,11 +137,8 @@ class Document(document.Document):
         return self.text[:at] + lead + piece + self.text[at:]
 
     def _compose(self) -> Any:
-        from ruamel.yaml import YAML
-
         if self._composed is None or self._composed[0] != self.text:
-            reader: Any = YAML(pure=True)
-            self._composed = self.text, reader.compose(self.text)
+            self._composed = self.text, _reader("rt").compose(self.text)
         return self._composed[1]
 
     def _find(self, way: Sequence[Step]) -> tuple[Any, Any]:
@@ -197,3 +193,11 @@ class Document(document.Document):
 
 def _on_one_line(old: object, new: object) -> bool:
     return all(isinstance(value, str | int | float) and "\n" not in str(value) for value in (old, new))
+
+
+def _reader(kind: str) -> Any:
+    from ruamel.yaml import YAML
+
+    reader: Any = YAML(typ=kind, pure=True)
+    reader.composer.warn_double_anchors = False  # they are allowed, and none of our business
+    return reader
