@@ -83,7 +83,7 @@ class Documents:
             return False
         if self._imported.get(recorded(self._source, self._vm.actor), one.key) is not None:
             return False  # it came into the history when there was no room
-        added = len(index_line(one.name, f"{slug_of(one.name)}.md", one.description)) + 1
+        added = len(index_line(one.name, f"{slug_of(one.name)}.md", _about(one, body))) + 1
         if self._vm.notes.index().used + self._planned + added > self._limit:
             if not self._said:
                 self._tally.notes.append(
@@ -116,7 +116,7 @@ class Documents:
             return
         try:
             origin = Origin.import_(str(file), item.sha256[:16])
-            change = vm.notes.write(name, one.description, one.type, body, origin=origin)
+            change = vm.notes.write(name, _about(one, body), one.type, body, origin=origin)
         except VademecumError:
             self._tally.notes_written -= 1
             raise
@@ -151,6 +151,11 @@ def pieces(text: str, size: int = PIECE_CHARS) -> Iterator[str]:
         text = text[cut:].lstrip("\n")
     if text.strip():
         yield text
+
+
+def _about(one: Document, body: str) -> str:
+    """The line of the index: what the source says of it, else its first line."""
+    return one.description.strip() or body.splitlines()[0].strip("#>*- \t")[:150] or one.name
 
 
 def _sha256(text: str) -> str:
