@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -92,24 +93,34 @@ def stored(vm: Vademecum) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    ("module", "make", "target", "method", "extra", "after"),
-    [
-        ("chatgpt", chats, "vm.history", "record_many", "", 3),
-        ("markdown", pages, "vm.notes", "write", "", 2),
-        ("mem0", memories, "Bank", "retain", "from vademecum.bank.bank import Bank", 3),
-        ("codex", rollout, "vm.history", "record_many", "", 2),
-    ],
-)
-def test_an_import_that_was_killed_and_run_again_ends_as_one_that_was_not(
-    module: str, make: Callable[[Path], Path], target: str, method: str, extra: str, after: int, tmp_path: Path
-) -> None:
+@dataclass(frozen=True)
+class Case:
+    """An import, and the call behind which it is killed: the `after`th of `target.method`."""
+
+    module: str
+    make: Callable[[Path], Path]
+    target: str
+    method: str
+    after: int
+    extra: str = ""
+
+
+CASES = [
+    Case("chatgpt", chats, "vm.history", "record_many", 3),
+    Case("markdown", pages, "vm.notes", "write", 2),
+    Case("mem0", memories, "Bank", "retain", 3, "from vademecum.bank.bank import Bank"),
+    Case("codex", rollout, "vm.history", "record_many", 2),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.module)
+def test_an_import_that_was_killed_and_run_again_ends_as_one_that_was_not(case: Case, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    path = make(source)
-    script = KILLED.format(module=module, target=target, method=method, extra=extra)
+    path = case.make(source)
+    script = KILLED.format(module=case.module, target=case.target, method=case.method, extra=case.extra)
 
-    killed = run(script, tmp_path / "killed", path, after)
+    killed = run(script, tmp_path / "killed", path, case.after)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     for home in ("killed", "whole"):
         done = run(script, tmp_path / home, path, 0)
