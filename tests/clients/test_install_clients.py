@@ -292,6 +292,20 @@ def test_the_workspace_that_openclaw_was_given_holds_the_rules(person: Path, hom
     assert "lyra" in (workspace / "AGENTS.md").read_text()
 
 
+def test_a_text_that_is_longer_than_the_client_loads_is_said_so(person: Path, home: Home) -> None:
+    (person / "work/AGENTS.md").write_text("x" * 20_000)
+    _write(person / ".codex/AGENTS.md", b"y" * 15_000)
+    _write(person / ".openclaw/workspace/AGENTS.md", "é".encode() * 19_000)
+
+    codex = install("codex", home, ME, command=COMMAND)
+    openclaw = install("openclaw", home, ME, command=COMMAND)
+    hermes = install("hermes", home, ME, command=COMMAND)
+
+    assert any("32,768" in note and "with the others" in note for note in codex.notes)
+    assert any("20,000" in note for note in openclaw.notes)
+    assert not any("loads" in note for note in hermes.notes)
+
+
 def test_another_agent_or_program_corrects_the_entries_in_place(person: Path, home: Home) -> None:
     for name in OTHERS:
         install(name, home, ME, command="/old/vademecum")

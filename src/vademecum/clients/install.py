@@ -88,6 +88,7 @@ def install(
     if path is not None and client.rules is not None and wants:
         edits.append((_with_rules(place, path, wanted, client.rules.header), RULES))
     notes = [*client.notes, *(client.project_notes if scope == "project" else ())]
+    notes += [note for edit, owner in edits if owner == RULES for note in _over_budget(place, edit)]
     due = [(edit, owner) for edit, owner in edits if edit.action != "none"]
     kept = dict[Path, Path | None]()
     if not dry_run:
@@ -301,6 +302,23 @@ def _with_rules(place: Place, path: Path, wanted: Wanted, header: str) -> Edit:
     return Edit(
         path, raw, block.put(raw, text, path, header=header), "create" if raw is None else "change", tuple(lines)
     )
+
+
+def _over_budget(place: Place, edit: Edit) -> list[str]:
+    """What the client will not load of the file that the rules stand at the end of."""
+    notes = list[str]()
+    for budget in place.client.budgets:
+        files = [path for template in budget.files if (path := place.loaded(template, edit.path)) is not None]
+        if not any(_same(path, edit.path) for path in files):
+            continue
+        texts = [edit.after if _same(path, edit.path) else read(path) for path in files]
+        size = sum(budget.size(text or b"") for text in texts)
+        if size > budget.limit:
+            notes.append(
+                f"{edit.path}: {size:,} {budget.unit}{' with the others' if len(files) > 1 else ''}, and "
+                f"{place.client.title} loads {budget.limit:,}: {budget.cut}. Shorten it, or the rules may not arrive."
+            )
+    return notes
 
 
 def _without_rules(path: Path, raw: bytes, ledger: Ledger, client: Client) -> Edit:

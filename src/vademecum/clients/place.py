@@ -73,6 +73,12 @@ class Place:
         folder = document.get(*rules.folder) if document else None
         return Path(folder).expanduser().absolute() / found.name if isinstance(folder, str) and folder else found
 
+    def loaded(self, template: str, rules: Path | None = None) -> Path | None:
+        """The file of a budget's `template`; beside `rules` when the client was told another folder for them."""
+        found = self.machine.find((template,), self.project)
+        moved = self.client.rules is not None and self.client.rules.folder and rules is not None
+        return rules.with_name(found.name) if moved and rules is not None and found is not None else found
+
     @property
     def sessions(self) -> Path | None:
         """The folder of the client's own records of conversations, where that is known."""

@@ -112,6 +112,13 @@ class Budget:
     cut: str
     total: bool = False
 
+    def size(self, raw: bytes) -> int:
+        """How much of `unit` a file with these bytes is."""
+        if self.unit == "bytes":
+            return len(raw)
+        text = raw.decode("utf-8", "replace")
+        return len(text) if self.unit == "characters" else len(text.splitlines())
+
 
 @dataclass(frozen=True, slots=True)
 class Client:

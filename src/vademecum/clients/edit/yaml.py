@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from vademecum.clients.edit import document
@@ -24,19 +25,7 @@ class Document(document.Document):
     _composed: tuple[str, Any] | None = None
 
     def _parse(self, text: str) -> dict[str, Any]:
-        from ruamel.yaml import YAMLError
-
-        try:
-            value: object = _reader("safe").load(text)
-        except YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f"line {mark.line + 1}: " if mark is not None else ""
-            raise ValueError(where + str(getattr(error, "problem", "") or type(error).__name__)) from error
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise ValueError("its root is not a mapping")
-        return cast("dict[str, Any]", value)
+        return _values(text)
 
     def insert(self, way: Sequence[Step], step: Step, value: object) -> str:
         """Put `value` first into the mapping at `way`, under the name `step`; at the end of the file if `way` is empty.
@@ -193,6 +182,24 @@ class Document(document.Document):
 
 def _on_one_line(old: object, new: object) -> bool:
     return all(isinstance(value, str | int | float) and "\n" not in str(value) for value in (old, new))
+
+
+@lru_cache(maxsize=4)
+def _values(text: str) -> dict[str, Any]:
+    """What `text` says, which nobody changes: the parser takes seconds for a megabyte, and a file is read thrice."""
+    from ruamel.yaml import YAMLError
+
+    try:
+        value: object = _reader("safe").load(text)
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise ValueError(where + str(getattr(error, "problem", "") or type(error).__name__)) from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError("its root is not a mapping")
+    return cast("dict[str, Any]", value)
 
 
 def _reader(kind: str) -> Any:
