@@ -72,7 +72,7 @@ class ForeignDatabase:
         elif {"documents", "collections"} <= self._tables:
             sql = (
                 "SELECT d.id, d.document, d.metadata_json FROM documents d JOIN collections c ON c.id = d.collection_id"
-                " WHERE c.name NOT LIKE '%closets%'"
+                " WHERE c.name NOT LIKE '%closets%' ORDER BY d.rowid"
             )
             for name, text, about in self._rows(sql):
                 yield Drawer(str(name), _text(text), _object(about))
