@@ -6,7 +6,7 @@ have moved. Invariant: data only; no variable that it filters out of a server's 
 
 from vademecum.clients.catalogue.types import Budget, Client, Rules, Servers
 
-WORKSPACE = "~/.openclaw/workspace"
+WORKSPACE = "${OPENCLAW_STATE_DIR:-~/.openclaw}/workspace"
 BOOTSTRAP = ("AGENTS.md", "SOUL.md", "TOOLS.md", "IDENTITY.md", "USER.md", "HEARTBEAT.md", "MEMORY.md")
 CUT = "the middle is cut out (bootstrapMaxChars)"
 
@@ -19,9 +19,15 @@ CLIENT = Client(
         entry={"command": "$command", "args": "$args", "env": "$env"},
         format="json5",
     ),
-    rules=Rules(files={"user": (f"{WORKSPACE}/AGENTS.md",)}, folder=("agents", "defaults", "workspace")),
+    rules=Rules(
+        files={"user": ("=:${OPENCLAW_WORKSPACE_DIR}/AGENTS.md", f"{WORKSPACE}/AGENTS.md")},
+        folder=("agents", "defaults", "workspace"),
+    ),
     budgets=(
-        *(Budget(name, (f"{WORKSPACE}/{name}",), 20_000, "characters", CUT) for name in BOOTSTRAP),
+        *(
+            Budget(name, (f"{WORKSPACE}/{name}",), 4_000 if name == "USER.md" else 20_000, "characters", CUT)
+            for name in BOOTSTRAP
+        ),
         Budget(
             "bootstrap files",
             tuple(f"{WORKSPACE}/{name}" for name in BOOTSTRAP),

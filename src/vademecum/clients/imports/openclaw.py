@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vademecum.clients.edit.block import take_out
 from vademecum.clients.imports.conversation import Conversation, Conversations, Turn
 from vademecum.clients.imports.documents import Document, Documents
 from vademecum.clients.imports.reading import mapping, mappings, moment, text_of
@@ -31,7 +32,7 @@ from vademecum.clients.imports.transcript import (
     time_of,
 )
 from vademecum.clients.place import Place
-from vademecum.errors import NotFoundError, VademecumError
+from vademecum.errors import NotFoundError, UnreadableError, VademecumError
 from vademecum.store.foreign import Event, ForeignDatabase
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def import_openclaw(
     for file in sorted(root.rglob(DATABASE)) if root.is_dir() else []:
         _take_database(file, owners, tally)
     for workspace in _workspaces(root):
-        _take_workspace(vm, workspace, tally)
+        take_workspace(vm, workspace, tally)
     owners.report()
     return tally.report()
 
@@ -253,13 +254,17 @@ def _workspaces(root: Path) -> list[Path]:
     return [*found, root] if own else found
 
 
-def _take_workspace(vm: Vademecum, folder: Path, tally: Tally) -> None:
+def take_workspace(vm: Vademecum, folder: Path, tally: Tally) -> None:
+    """Take over the memory files of the workspace `folder`, without the blocks of ours in them."""
     documents = Documents(vm, CHANNEL, tally)
     files = [folder / name for name in _MEMORIES] + sorted((folder / "memory").rglob("*.md"))
     for file in files:
         try:
-            body = file.read_bytes().decode("utf-8-sig", "replace")
+            body = take_out(file.read_bytes(), file, "memory").decode("utf-8-sig", "replace")
         except FileNotFoundError:
+            continue
+        except UnreadableError as error:
+            tally.problem(file, 0, error.message)
             continue
         except OSError as error:
             tally.problem(file, 0, error.strerror or str(error))

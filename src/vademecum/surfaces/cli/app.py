@@ -115,6 +115,7 @@ MAKERS = frozenset(
         "chat",
         "checkpoint",
         "client install",
+        "client sync",
         "decide",
         "fact import",
         "import basic-memory",

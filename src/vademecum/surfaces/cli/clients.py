@@ -13,6 +13,7 @@ import click
 from vademecum.clients.catalogue import NAMES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.client_sync import sync
 from vademecum.surfaces.cli.output import ago, moment, printable, table
 
 if TYPE_CHECKING:
@@ -200,3 +201,6 @@ def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
             print(style.dim(f"  {note}"))
     else:
         print("Nothing had to be changed.")
+
+
+client.add_command(sync)
