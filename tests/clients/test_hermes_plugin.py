@@ -14,9 +14,11 @@ import vademecum
 from servers.hermes import Host, loaded
 from vademecum.agent.vademecum import Vademecum
 from vademecum.clients.catalogue.machine import Machine
-from vademecum.clients.hermes.install import plug_in, plugged, unplug
+from vademecum.clients.hermes.install import plug_in, unplug
 from vademecum.clients.imports.hermes import import_hermes
 from vademecum.clients.install import install, uninstall
+from vademecum.clients.place import Place
+from vademecum.clients.status import client_status
 from vademecum.errors import RefusedError, UsageError
 
 SETTINGS = b'# mine\r\nmodel: x   # keep\r\nmemory:\r\n  memory_enabled: true\r\n  provider: ""  # none yet\r\n'
@@ -67,7 +69,16 @@ def test_installing_twice_changes_nothing_the_second_time(vm: Vademecum, machine
     assert first.changed
     assert not second.changed
     assert (hermes / "config.yaml").read_bytes() == SETTINGS.replace(b'provider: ""', b"provider: vademecum")
-    assert plugged(machine) == hermes / "plugins" / "vademecum"
+    assert Place.find("hermes", None, machine).plugin == hermes / "plugins" / "vademecum"
+
+
+def test_the_status_names_the_plug_in(
+    vm: Vademecum, machine: Machine, hermes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERMES_HOME", str(hermes))
+    plug_in(vm.home, vm.actor, machine=machine)
+
+    assert client_status(vm, "hermes").servers == (f"memory provider ({hermes / 'plugins' / 'vademecum'})",)
 
 
 def test_taking_out_gives_every_byte_back(vm: Vademecum, machine: Machine, hermes: Path) -> None:
@@ -77,7 +88,7 @@ def test_taking_out_gives_every_byte_back(vm: Vademecum, machine: Machine, herme
 
     assert (hermes / "config.yaml").read_bytes() == SETTINGS
     assert sorted(path.name for path in hermes.iterdir()) == ["config.yaml", "memories"]
-    assert plugged(machine) is None
+    assert Place.find("hermes", None, machine).plugin is None
 
 
 def test_taking_out_after_an_edit_takes_only_what_is_ours(vm: Vademecum, machine: Machine, hermes: Path) -> None:

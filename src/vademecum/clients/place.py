@@ -84,6 +84,12 @@ class Place:
         """The folder of the client's own records of conversations, where that is known."""
         return self.machine.find(self.client.sessions, self.project)
 
+    @property
+    def plugin(self) -> Path | None:
+        """The folder of our plug-in in the client; None when it is not installed."""
+        found = self.machine.find(self.client.plugin, self.project)
+        return found.parent if found is not None and found.exists() else None
+
     def document(self, path: Path | None) -> Document | None:
         """The servers' file at `path`, None when there is none. Raises UnreadableError."""
         raw = read(path) if path else None

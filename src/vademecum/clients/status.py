@@ -69,6 +69,8 @@ def client_status(vm: Vademecum, name: str, project: Path | None = None) -> Clie
             if is_vademecum(server, entry):
                 servers.append(f"{server} ({where})")
                 problems += _server_problems(name, server, where, entry)
+        if place.plugin is not None:
+            servers.append(f"memory provider ({place.plugin})")
     except UnreadableError as error:
         problems.append(error.message)
     for scope in place.scopes:

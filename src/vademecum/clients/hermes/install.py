@@ -83,12 +83,6 @@ def unplug(home: Home, *, dry_run: bool = False, machine: Machine | None = None)
     return ClientReport("hermes", "user", dry_run, tuple(FileChange(e.path, e.action, e.lines) for e in edits))
 
 
-def plugged(machine: Machine | None = None) -> Path | None:
-    """The folder of the plug-in in the Hermes home of this machine; None when it is not installed."""
-    folder = _hermes(machine)[0] / "plugins" / NAME
-    return folder if (folder / SETTINGS).exists() else None
-
-
 def _hermes(machine: Machine | None) -> tuple[Path, Place]:
     place = Place.find("hermes", None, machine)
     config = place.servers("user")
