@@ -25,6 +25,7 @@ from vademecum.errors import RefusedError, UnreadableError, UsageError
 from vademecum.home import Home
 from vademecum.model import Actor
 from vademecum.surfaces.cli import main
+from vademecum.vault.rules import rules
 
 ME = Actor("lyra")
 COMMAND = "/opt/tools/bin/vademecum"
@@ -269,6 +270,42 @@ def test_two_clients_that_read_one_file_share_its_rules(person: Path, home: Home
     assert block.find(agents.read_bytes(), agents) is not None
     uninstall("opencode", home, scope="project")
     assert agents.read_bytes() == b"# Ours"
+
+
+@pytest.mark.parametrize("agent", ["lyra", "ella"])
+def test_rules_that_a_person_put_there_come_back_or_stay(person: Path, home: Home, agent: str) -> None:
+    agents = person / "work" / "AGENTS.md"
+    agents.write_text(f"# Ours\n\n{rules(agent, home=str(home.root))}")
+    before = agents.read_bytes()
+
+    install("codex", home, ME, scope="project", command="vademecum")
+    report = uninstall("codex", home, scope="project")
+
+    assert agents.read_bytes() == before
+    assert any(str(agents) in note for note in report.notes) == (agent == "lyra")
+
+
+def test_one_file_under_two_names_holds_one_block(person: Path, home: Home) -> None:
+    (person / "work/AGENTS.md").write_bytes(b"# Ours\n")
+    (person / "work/CLAUDE.md").symlink_to("AGENTS.md")
+
+    install("codex", home, ME, scope="project", command="vademecum")
+    install("claude-code", home, ME, scope="project", command="vademecum", rules=True)
+
+    assert (person / "work/AGENTS.md").read_text().count("<!-- vademecum rules") == 1
+    uninstall("codex", home, scope="project")
+    assert (person / "work/AGENTS.md").read_text().count("<!-- vademecum rules") == 1
+    uninstall("claude-code", home, scope="project")
+    assert (person / "work/CLAUDE.md").is_symlink()
+    assert (person / "work/AGENTS.md").read_bytes() == b"# Ours\n"
+
+
+def test_a_client_that_is_not_there_yet_is_asked_about(person: Path, home: Home) -> None:
+    first = install("codex", home, ME, command=COMMAND)
+    _write(person / ".cursor/mcp.json", b"{}")
+
+    assert any("is Codex installed" in note for note in first.notes)
+    assert not any("installed here" in note for note in install("cursor", home, ME, command=COMMAND).notes)
 
 
 def test_rules_come_on_demand_where_hooks_say_it_and_stay_away_when_not_wanted(person: Path, home: Home) -> None:

@@ -87,14 +87,19 @@ def install(
     wants = client.rules is not None and (not client.rules.asked if rules is None else rules)
     if path is not None and client.rules is not None and wants:
         edits.append((_with_rules(place, path, wanted, client.rules.header), RULES))
-    notes = [*client.notes, *(client.project_notes if scope == "project" else ())]
+    notes = [f"{folder} is new: is {client.title} installed here?" for folder in _new_folders(place, scope)]
+    notes += [*client.notes, *(client.project_notes if scope == "project" else ())]
     notes += [note for edit, owner in edits if owner == RULES for note in _over_budget(place, edit)]
     due = [(edit, owner) for edit, owner in edits if edit.action != "none"]
     kept = dict[Path, Path | None]()
     if not dry_run:
         for edit, owner in due:
-            ours = _holds_ours(edit, place, scope, owner)
-            kept[edit.path] = Ledger(home, owner).keep(edit, ours_before=ours)
+            ledger = Ledger(home, owner)
+            if owner == RULES:
+                ours = ledger.knows(edit.path) and block.find(edit.before, edit.path) is not None
+            else:
+                ours = _holds_ours(edit, place, scope)
+            kept[edit.path] = ledger.keep(edit, ours_before=ours)
         write_all([edit for edit, _ in due])
     changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit, _ in edits)
     return ClientReport(name, scope, dry_run, changes, tuple(notes) if due else ())
@@ -111,7 +116,8 @@ def uninstall(
 ) -> ClientReport:
     """Take it all out again: the old bytes when nobody edited since, else only what carries our mark.
 
-    Rules that another client reads from the same file stay. Raises the errors of `install`.
+    Rules that another client reads from the same file stay, and those that a person put there. Raises the errors of
+    `install`.
     """
     place = Place.find(name, project, machine)
     _require(place.client, scope, place.servers(scope))
@@ -121,7 +127,9 @@ def uninstall(
     path = place.rules(scope)
     if path is not None and (raw := read(path)) is not None and block.find(raw, path) is not None:
         sharers = _sharers(place, scope, path)
-        if sharers:
+        if not Ledger(home, RULES).knows(path):
+            notes.append(f"The rules in {path} were not put there from this home: they stay.")
+        elif sharers:
             notes.append(f"The rules in {path} stay: {', '.join(sharers)} reads them, too.")
         else:
             edits.append((_without_rules(path, raw, Ledger(home, RULES), place.client), RULES))
@@ -148,15 +156,20 @@ def _settings(place: Place, scope: Scope) -> list[Path]:
     return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
 
 
+def _new_folders(place: Place, scope: Scope) -> list[Path]:
+    servers = place.servers(scope)
+    return [servers.parent] if scope == "user" and servers is not None and not servers.parent.exists() else []
+
+
 def _same(one: Path | None, other: Path | None) -> bool:
     return one is not None and other is not None and os.path.realpath(one) == os.path.realpath(other)
 
 
 def _refuse_double(place: Place, scope: Scope) -> None:
     client = place.client
-    if client.plugin and (made := place.machine.find(client.plugin, place.project)) and made.exists():
+    if place.plugin is not None:
         raise RefusedError(
-            f"vademecum is the memory provider of {client.title} already ({made.parent}). Nothing was changed.",
+            f"vademecum is the memory provider of {client.title} already ({place.plugin}). Nothing was changed.",
             "The plug-in brings the same tools. To have the server instead, take it out first: "
             f"`vademecum client uninstall {client.name} --plugin`.",
         )
@@ -343,11 +356,9 @@ def _sharers(place: Place, scope: Scope, path: Path) -> list[str]:
     return found
 
 
-def _holds_ours(edit: Edit, place: Place, scope: Scope, owner: str) -> bool:
+def _holds_ours(edit: Edit, place: Place, scope: Scope) -> bool:
     if edit.before is None:
         return False
-    if owner == RULES:
-        return block.find(edit.before, edit.path) is not None
     document, name = _opened(edit.path, edit.before, place, scope), place.client.name
     servers = document.get(*place.client.servers.way)
     held = cast("dict[str, object]", servers).values() if isinstance(servers, dict) else ()

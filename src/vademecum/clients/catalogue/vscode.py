@@ -24,7 +24,7 @@ CLIENT = Client(
         entry={"type": "stdio", "command": "$command", "args": "$args", "env": "$env"},
         format="jsonc",
         also=(
-            ("./.mcp.json", "json", ("mcpServers",)),
+            ("./.mcp.json", "jsonc", ("mcpServers",)),
             (f"{COPILOT}/mcp-config.json", "jsonc", ("mcpServers",)),
         ),
     ),
