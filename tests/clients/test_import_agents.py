@@ -70,7 +70,7 @@ def test_a_rollout_comes_in_as_it_was_said(vm: Vademecum, tmp_path: Path) -> Non
     file.item("message", role="developer", content=[{"type": "input_text", "text": "Be brief."}])
     for text in ("<environment_context>\n<cwd>/x</cwd>", "# AGENTS.md instructions for /x\n\nDo."):
         file.item("message", role="user", content=[{"type": "input_text", "text": text}])
-    file.user("Which tests fail?")
+    file.user("# Context from my IDE setup:\n\n## Open tabs:\n- x.py\n\n## My request for Codex:\nWhich tests fail?\n")
     file.line("turn_context", {"model": "gpt-x"})
     file.item("reasoning", summary=[], encrypted_content="gAAA")
     file.item("function_call", name="exec_command", call_id="c1", arguments=json.dumps({"cmd": "pytest"}))
@@ -155,6 +155,20 @@ def test_what_hooks_have_recorded_is_not_stored_again(vm: Vademecum, tmp_path: P
     import_codex(vm, tmp_path)
     assert said(vm) == {THREAD: ["recorded live", "and another"]}
     assert vm.history.recent()[0].ended_at is None, "the live session goes on"
+
+
+def test_what_hooks_recorded_of_a_session_that_has_ended_is_not_stored_again(vm: Vademecum, tmp_path: Path) -> None:
+    live = Recorder(vm, THREAD, channel="codex")
+    live.prompt("a prompt", "turn-1")
+    live.answer("an answer", "turn-1")
+    vm.history.end(vm.history.recent()[0].id, "closed")
+    file, when = Rollout(tmp_path), vademecum.clock.iso(now_ms())
+    for kind, text in (("user_message", "a prompt"), ("agent_message", "an answer"), ("user_message", "a prompt")):
+        entry = {"timestamp": when, "type": "event_msg", "payload": {"type": kind, "message": text}}
+        with file.path.open("a") as stream:
+            stream.write(json.dumps(entry) + "\n")
+    assert import_codex(vm, tmp_path).messages == 1
+    assert said(vm) == {THREAD: ["a prompt", "an answer", "a prompt"]}
 
 
 def claw(root: Path, name: str, *messages: dict[str, Any], agent: str = "main") -> Path:

@@ -182,6 +182,20 @@ def test_files_become_notes_while_the_index_has_room_and_documents_after_that(vm
     assert counts(import_markdown(vm, folder, notes=False)) == (0, 0, 0, 0)
 
 
+def test_files_of_the_same_name_become_notes_of_their_own(vm: Vademecum, tmp_path: Path) -> None:
+    for folder in ("a/x", "b/x", "c/x", "d"):
+        (tmp_path / "notes" / folder).mkdir(parents=True)
+        (tmp_path / "notes" / folder / "README.md").write_text(f"About {folder}.\n")
+    assert import_markdown(vm, tmp_path / "notes").notes_written == 4
+    assert sorted(vm.notes.read(note.slug).body.strip() for note in vm.notes.list()) == [
+        "About a/x.",
+        "About b/x.",
+        "About c/x.",
+        "About d.",
+    ]
+    assert import_markdown(vm, tmp_path / "notes").known == 4
+
+
 def test_a_changed_file_changes_its_note_unless_that_was_changed_here(vm: Vademecum, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()

@@ -43,7 +43,7 @@ def import_basic_memory(
             front, body = read
             page = document(part, path, front, body)
             documents.take(page, part.file, part.place)
-            head = len(front.lines) + 2 if front.lines else 0
+            head = front.text.count("\n") - front.body.count("\n") if not front.problem else 0
             at = moment(front.get("modified") or front.get("created"))
             for line, one in statements(page.name, key_of(part, path), body, at):
                 facts.take(one, part.file, part.place, head + line)

@@ -139,6 +139,13 @@ def _memories(given: dict[str, Any]) -> Iterator[Document]:
         name = f"What Claude.ai remembers of project {project[:8]}"
         yield Document(f"memory:{project}", name, "What Claude.ai had kept about a project", "project", text_of(text))
 
+    for file in mappings(given.get("memory_files")):
+        name = next((text_of(file[key]) for key in ("path", "name", "file_name") if text_of(file.get(key))), "memory")
+        text = text_of(file.get("content")) or text_of(file.get("text"))
+        yield Document(
+            f"memory:{account}/{name}", f"{name} (Claude.ai)", "A memory file of Claude.ai", "reference", text
+        )
+
 
 def _project(given: dict[str, Any]) -> Iterator[Document]:
     name, id_ = text_of(given.get("name")) or "project", text_of(given.get("uuid"))

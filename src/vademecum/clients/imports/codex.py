@@ -40,6 +40,8 @@ _INJECTED = re.compile(r"\s*(?:<[A-Za-z_][\w-]*[ >]|# AGENTS\.md instructions)")
 """How a message of the role `user` begins that Codex wrote itself."""
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
                     "local_shell_call", "web_search_call"})  # fmt: skip
+_REQUEST = "## My request for Codex:"
+"""Before this line the extension of an editor writes what is open there."""
 _LAST = "last said"
 """Under this and the role what was said last is kept among the calls: the words, and as which of the two kinds."""
 _HEAD_BYTES = 4 << 20
@@ -157,7 +159,7 @@ class CodexParser(Parser):
 
     def _said_once(self, role: Speaker, words: str, kind: str, raw: bytes, line: dict[str, Any]) -> Entry:
         """The message, unless it is the other half of the one before it."""
-        words = words.strip()
+        words = (words.partition(_REQUEST)[2] or words).strip() if role == "user" else words.strip()
         if not words:
             return Entry()
         last = self.calls.pop(f"{_LAST} {role}", [])

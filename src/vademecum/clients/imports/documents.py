@@ -8,6 +8,7 @@ comes in once; one that was changed in its source is taken anew, one that was ch
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,21 +97,20 @@ class Documents:
         return True
 
     def _note(self, one: Document, body: str, item: Item, before: Item | None, file: Path) -> None:
-        vm, name = self._vm, one.name
-        here = self._body(name)
+        vm = self._vm
         if before is not None:
             detail: dict[str, str] = json.loads(before.detail or "{}")
-            name = detail.get("name", name)
+            name = detail.get("name", one.name)
             here = self._body(name)
             if here is not None and _sha256(here) != detail.get("body"):
                 self._tally.problem(file, 0, f"the note {name!r} was changed here since; it was left as it is")
                 return
-        elif here == vm.redactor.clean(body):  # written, and then the import was killed
-            self._tally.known += 1
-            self._remember(item, name)
-            return
-        elif here is not None:
-            name = f"{name} ({self._source})"
+        else:
+            name, written = self._free_name(one, vm.redactor.clean(body))
+            if written:  # and then the import was killed
+                self._tally.known += 1
+                self._remember(item, name)
+                return
         self._tally.notes_written += 1
         if self._tally.dry_run:
             return
@@ -122,6 +122,18 @@ class Documents:
             raise
         self._tally.staged += change.outcome == "staged"
         self._remember(item, name)
+
+    def _free_name(self, one: Document, body: str) -> tuple[str, bool]:
+        """What the note is called here, and whether it says `body` already; another note's name is not taken."""
+        folder = one.key.rstrip("/").split("/")[-2:-1] or [self._source]
+        names = itertools.chain(
+            [one.name, f"{one.name} ({folder[0]})"], (f"{one.name} {n}" for n in itertools.count(2))
+        )
+        for name in names:
+            here = self._body(name)
+            if here is None or here == body:
+                return name, here is not None
+        raise AssertionError("there is no end of names")
 
     def _remember(self, item: Item, name: str) -> None:
         if not self._tally.dry_run:

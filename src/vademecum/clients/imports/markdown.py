@@ -54,14 +54,14 @@ def is_markdown(name: str) -> bool:
 
 
 def read_page(part: Part, tally: Tally) -> tuple[FrontMatter, str] | None:
-    """Front matter and body of a file; None when it cannot be read, which is reported."""
+    """Front matter and body of a file, without blank lines at its end; None for one that cannot be read."""
     try:
         text = part.all(FILE_BYTES).decode("utf-8-sig", "replace").replace("\r\n", "\n")
     except VademecumError as error:
         tally.problem(part.place, 0, error.message)
         return None
     front = FrontMatter.parse(text)
-    return front, (text if front.problem else front.body).strip()
+    return front, (text if front.problem else front.body).rstrip()
 
 
 def document(part: Part, root: Path, front: FrontMatter, body: str) -> Document:

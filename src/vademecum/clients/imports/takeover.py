@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vademecum.clients.imports.recorder import LATE_MS, Recorder
 from vademecum.late import replace
 from vademecum.model import Origin
+from vademecum.store import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,8 @@ class Takeover(Recorder):
         return made if made is None else replace(made, origin=made.origin.joined(self._origin))
 
     def _is_known_prompt(self, said: Said, state: Any) -> bool:
-        return self._was_live(said) or super()._is_known_prompt(said, state)
+        marked = super()._is_known_prompt(said, state)
+        return self._was_live(said) or marked  # each takes its own note of it away
 
     def _was_live(self, said: Said) -> bool:
         if said.role not in ("user", "assistant") or said.time is None:
@@ -58,7 +60,7 @@ class Takeover(Recorder):
         return False
 
     def _stored_by_hooks(self) -> list[tuple[str, str, int]]:
-        found = self.vm.history.by_key(f"{self.channel}:{self.conversation}")
+        found = sessions.by_source(self.vm.db, self.vm.actor, f"{self.channel}:{self.conversation}")
         if found is None:
             return []
         return [
