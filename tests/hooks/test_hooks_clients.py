@@ -20,7 +20,7 @@ from vademecum.clients.catalogue import client as described
 from vademecum.model import Origin
 from vademecum.store.heartbeats import Heartbeats
 from vademecum.surfaces.hooks import DEADLINE_SECONDS
-from vademecum.surfaces.hooks.context import Given
+from vademecum.clients.context import Given
 
 KEY = "The deploy key is in the vault."
 

@@ -57,6 +57,7 @@ CLIENT = Client(
             "the rest is not loaded",
         ),
     ),
+    instructions=2_048,
     notes=("Restart Claude Code: it reads hooks when a session starts.",),
     project_notes=("Claude Code asks once whether to trust the server of a project; answer yes.",),
     sessions=("${CLAUDE_CONFIG_DIR:-~/.claude}/projects",),

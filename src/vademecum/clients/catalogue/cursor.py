@@ -42,6 +42,6 @@ CLIENT = Client(
     ),
     notes=(
         "Restart Cursor, and see Settings > MCP and Settings > Hooks.",
-        "What is new in the log comes with the tools' results: Cursor gives the model nothing that a prompt's hook says.",
+        "What is new in the log comes with the tools' results: Cursor gives the model nothing of a prompt's hook.",
     ),
 )

@@ -135,6 +135,8 @@ class Client:
     notes: tuple[str, ...] = ()
     project_notes: tuple[str, ...] = ()
     handshake: float = 60.0
+    instructions: int = 0
+    """How many characters of what a server tells about itself the model sees, 0 when no limit is known."""
     sessions: tuple[str, ...] = ()
     """The folder in which it keeps its own records of conversations."""
     plugin: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ import click
 from vademecum.clients.catalogue import NAMES
 from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
+from vademecum.surfaces.cli.client_doctor import CONTEXT, doctor
 from vademecum.surfaces.cli.client_sync import sync
 from vademecum.surfaces.cli.output import ago, moment, printable, table
 
@@ -22,14 +23,6 @@ if TYPE_CHECKING:
 
 CLIENT = click.Choice(NAMES)
 Scope = Literal["user", "project"]
-
-CONTEXT = {
-    "arrived": "arrived: the client's own record of the session holds it",
-    "printed": "printed by the hook; the client's record does not show whether it was loaded",
-    "sent": "sent; not checked yet",
-    "not seen": "sent, and not seen in the client's record of the session",
-    "never": "never sent yet",
-}
 
 
 @click.group(cls=Group)
@@ -139,6 +132,10 @@ def status(app: App, name: str) -> None:
         print(style.warn(f"! {printable(problem)}"))
 
 
+client.add_command(doctor)
+client.add_command(sync)
+
+
 def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
     return {
         "client": name,
@@ -201,6 +198,3 @@ def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
             print(style.dim(f"  {note}"))
     else:
         print("Nothing had to be changed.")
-
-
-client.add_command(sync)

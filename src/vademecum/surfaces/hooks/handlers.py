@@ -16,18 +16,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from vademecum.clients.context import Given
 from vademecum.clients.imports.recorder import CHANNEL, Recorder
 from vademecum.errors import LockedError, StorageError, VademecumError
 from vademecum.home import Home
 from vademecum.late import dataclass, field
 from vademecum.model import OWNER
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
-from vademecum.surfaces.hooks.context import Given
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.clients.context import Context
     from vademecum.sessions.types import SessionInfo
-    from vademecum.surfaces.hooks.context import Context
 
 WORK_SECONDS = 0.09
 """How long a hook goes on taking over the transcript, in pieces of PIECE_BYTES."""
@@ -202,7 +202,7 @@ def session_start(call: Call, *, afresh: bool = False) -> Given:
 
 
 def _fitted(call: Call, snapshot: str, canary: str, extra: str = "") -> Context:
-    from vademecum.surfaces.hooks.context import CAP, fit, octets, units
+    from vademecum.clients.context import CAP, fit, octets, units
 
     return fit(snapshot, canary, extra=extra, cap=call.limit or CAP, measure=octets if call.in_bytes else units)
 

@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.catalogue import client as described
+from vademecum.clients.context import NO_LIMIT, Given, octets, units
 from vademecum.errors import LockedError, StorageError, UsageError
 from vademecum.surfaces.hooks import handlers
-from vademecum.surfaces.hooks.context import Given, octets, units
 from vademecum.surfaces.hooks.handlers import Call
 
 if TYPE_CHECKING:
     from vademecum.clients.catalogue.types import Hooks
 
-NO_LIMIT = 40_000
-"""What a hook gives at most where the client is not known to cut, in characters."""
 LOOKED_AT = 4 << 20
 """How much of a client's own record is looked through for the mark, in bytes from its begin."""
 _OURS = ("session_id", "prompt", "prompt_id", "answer", "cwd", "reason")

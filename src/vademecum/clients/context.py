@@ -15,6 +15,8 @@ from vademecum.late import dataclass, pattern
 
 CAP = 10_000
 """Claude Code's limit for a hook's context, in UTF-16 code units (as JavaScript counts)."""
+NO_LIMIT = 40_000
+"""What is given at most to a client that is not known to cut, in UTF-16 code units."""
 _RESERVE = 400  # for the frame and the words about what was left out
 _BLOCK = pattern(r"^═{46}\n(?=MEMORY|USER PROFILE|NOTES)", re.MULTILINE)
 _HEAD_LINES = 3
