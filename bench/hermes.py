@@ -21,6 +21,8 @@ from vademecum.clients.catalogue.machine import Machine
 from vademecum.clients.hermes.install import plug_in
 from vademecum.surfaces.pipe.conversation import Conversation, Peer
 
+PAUSE = 0.2
+"""Seconds in which a person thinks, and the background work of the last turn is done."""
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -38,6 +40,7 @@ def direct(vm: Vademecum, turns: int) -> tuple[float, float]:
     talk = Conversation(vm, Peer("bench", "direct"))
     before, after = list[float](), list[float]()
     for number in range(turns):
+        time.sleep(PAUSE)
         text = f"Where does host number {number} stand?"
         start = time.perf_counter()
         talk.context(text)
@@ -59,7 +62,7 @@ def main(turns: int, facts: int) -> None:
         plug_in(vm.home, vm.actor, machine=Machine("linux", folder, {"HERMES_HOME": str(hermes)}))
         vm.bank.recall("what is known", unasked=True)
         before, after = direct(vm, turns)
-        work = json.dumps({"do": "turns", "count": turns})
+        work = json.dumps({"do": "turns", "count": turns, "pause": PAUSE})
         done = subprocess.run(
             [python, ROOT / "tests" / "real" / "hermes" / "host.py", work],
             env=os.environ | {"HERMES_HOME": str(hermes)},
@@ -72,7 +75,8 @@ def main(turns: int, facts: int) -> None:
     print(f"{facts:,} facts, medians of {turns} turns, in ms")
     print(f"before the model is asked: {found['before']:.1f} with the plug-in, {before:.1f} without it (recall itself)")
     print(f"after it has answered: {found['after']:.2f} with the plug-in (written behind), {after:.1f} without it")
-    print(f"the plug-in adds {found['before'] - before + found['after']:.1f} to a turn")
+    added = found["way"] + found["after"]
+    print(f"the way to the process and back {found['way']:.2f}; the plug-in adds {added:.1f} to a turn")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import vademecum
 from servers import openai
 from vademecum.agent.vademecum import Vademecum
 from vademecum.clients.catalogue.machine import Machine
-from vademecum.clients.hermes.install import plug_in
+from vademecum.clients.hermes.install import plug_in, unplug
 from vademecum.clients.imports.hermes import import_hermes
 
 PYTHON = environment("hermes") / "bin" / "python"
@@ -151,6 +151,18 @@ def test_each_conversation_is_a_session_that_ends_and_an_import_adds_nothing(
     ]
     assert said == [["Another matter."], ["The first thing.", "The second thing.", "The third thing."]]
     assert all(info.ended_at is not None for info in vm.history.recent(9))
+
+
+def test_what_hermes_kept_without_us_is_taken_over_once(vm: Vademecum, hermes: Path, model: openai.Server) -> None:
+    unplug(vm.home, machine=Machine("linux", str(hermes.parent), {"HERMES_HOME": str(hermes)}))
+    talk(hermes, model, "one", "The first thing.", "The second thing.", keeps=True)
+
+    first, second = import_hermes(vm, hermes), import_hermes(vm, hermes)
+
+    assert (first.sessions, first.messages, first.problems) == (1, 4, ())
+    assert (second.sessions, second.messages, second.problems) == (0, 0, ())
+    said = [one.content for one in vm.history.messages(vm.history.recent(1)[0].id)]
+    assert said == ["The first thing.", "ok", "The second thing.", "ok"]
 
 
 def test_a_stranger_of_the_gateway_has_a_memory_of_their_own(vm: Vademecum, hermes: Path, model: openai.Server) -> None:

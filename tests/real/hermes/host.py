@@ -55,16 +55,23 @@ def agent(url: str, session: str, said: list[str], *, keeps: bool = False, **mor
     return {"answers": answers, "tools": tools, "state": state, "left": left}
 
 
-def turns(count: int) -> dict[str, Any]:
-    """Milliseconds that a turn waits for the provider: before the model is asked, and after it has answered."""
+def turns(count: int, pause: float = 0.2) -> dict[str, Any]:
+    """Milliseconds that a turn waits for the provider: before the model is asked, after it has answered, and for a
+    question to which there is nothing to do. Between turns a person thinks for `pause` seconds.
+    """
     from agent.memory_manager import MemoryManager
     from plugins.memory import load_memory_provider
 
     manager = MemoryManager()
     manager.add_provider(load_memory_provider("vademecum"))
     manager.initialize_all("timed", platform="cli", agent_context="primary")
-    before, after = [], []
+    provider = manager.providers[0]
+    before, after, way = [], [], []
     for number in range(count):
+        time.sleep(pause)
+        start = time.perf_counter()
+        provider._ask("hello", 5.0)
+        way.append((time.perf_counter() - start) * 1000)
         text = f"Where does host number {number} stand?"
         start = time.perf_counter()
         manager.on_turn_start(number, text)
@@ -77,7 +84,7 @@ def turns(count: int) -> dict[str, Any]:
         manager.flush_pending(30)
     manager.on_session_end([])
     manager.shutdown_all()
-    return {"before": statistics.median(before), "after": statistics.median(after)}
+    return {"before": statistics.median(before), "after": statistics.median(after), "way": statistics.median(way)}
 
 
 if __name__ == "__main__":
