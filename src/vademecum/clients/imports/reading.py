@@ -29,7 +29,10 @@ ELEMENT_BYTES = 64 << 20
 MOST_RATIO = 400
 """A file of an archive that is more than BOMB_BYTES and unpacks to more than so many times its size is left alone."""
 BOMB_BYTES = 256 << 20
-_TOKEN = pattern(rb'(?s)"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]')
+_STRING = pattern(rb'(?s)"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+_GAP = pattern(rb'[^"{}\[\]]*+')
+_SKIP = pattern(rb'(?s)(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+')
+"""All that stands before the next bracket, whole strings included."""
 _LOCAL = b"PK\x03\x04"
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 """What a damaged, encrypted or foreign archive raises while it is read."""
@@ -245,24 +248,30 @@ class _Cutter:
         self._end()
 
     def _scan(self) -> Iterator[tuple[bytes, int]]:
-        for token in _TOKEN.finditer(self._buffer, self._at):
-            mark = self._buffer[token.start()]
-            if mark == 0x22:  # a string
-                if token.end() - token.start() == 1:
-                    self._at = token.start()
-                    break  # which goes on in the next piece
-                if self._depth == 1 and self._whole:
-                    self._key = token.group()
-            elif mark in b"{[":
-                self._opened(mark, token.start())
+        while (found := self._next()) >= 0:
+            mark = self._buffer[found]
+            self._at = found + 1
+            if mark in b"{[":
+                self._opened(mark, found)
             elif (begun := self._closed()) >= 0:
-                yield self._buffer[begun : token.end()], self._line_of(begun)
-        else:
-            self._at = len(self._buffer)
+                yield self._buffer[begun : found + 1], self._line_of(begun)
         kept = self._start if self._start >= 0 else self._at
         self._line_of(kept)
         self._buffer, self._at, self._counted = self._buffer[kept:], self._at - kept, 0
         self._start = min(self._start, 0)
+
+    def _next(self) -> int:
+        """Where the next bracket is; -1 when the buffer holds none, looked through as far as strings are whole."""
+        data, at = self._buffer, self._at
+        if self._depth == 1 and self._whole:
+            at = _end(_GAP, data, at)
+            while data[at : at + 1] == b'"' and (key := _STRING.match(data, at)) is not None:
+                self._key = key.group()
+                at = _end(_GAP, data, key.end())
+        else:
+            at = _end(_SKIP, data, at)
+        self._at = at
+        return at if data[at : at + 1] not in (b"", b'"') else -1
 
     def _opened(self, mark: int, at: int) -> None:
         if not self._depth:
@@ -310,6 +319,11 @@ class _Cutter:
             )
         elif not self.count and not self._level:
             self._tally.problem(part.place, 0, "it holds no JSON that can be read")
+
+
+def _end(what: re.Pattern[bytes], data: bytes, at: int) -> int:
+    found = what.match(data, at)
+    return at if found is None else found.end()
 
 
 def lines(part: Part, tally: Tally, progress: Progress | None = None) -> Iterator[Found]:
