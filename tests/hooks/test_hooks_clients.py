@@ -17,10 +17,10 @@ from vademecum.agent.taint import outside_of
 from vademecum.agent.vademecum import Vademecum
 from vademecum.clients.catalogue import NAMES
 from vademecum.clients.catalogue import client as described
+from vademecum.clients.context import Given
 from vademecum.model import Origin
 from vademecum.store.heartbeats import Heartbeats
 from vademecum.surfaces.hooks import DEADLINE_SECONDS
-from vademecum.clients.context import Given
 
 KEY = "The deploy key is in the vault."
 
@@ -207,6 +207,11 @@ def test_a_hook_of_claude_code_that_another_program_runs_does_nothing_but_say_so
     assert vm.history.recent() == []
     assert Heartbeats(vm.db).of("claude-code") == {}
     assert Heartbeats(vm.db).of(name)["user-prompt"].outcome == "skipped"
+
+
+def test_a_member_that_claude_code_may_come_to_send_makes_no_stranger_of_it(vm: Vademecum, client: Client) -> None:
+    answer = client.hook("session-start", source="startup", timestamp="2026-11-29T10:00:00.000Z")
+    assert KEY in context(answer, "SessionStart")
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,8 @@ def _stranger(payload: dict[str, Any]) -> str:
     """The client whose call this is, by members that Claude Code does not send; empty when it is its own."""
     if "cursor_version" in payload or "conversation_id" in payload:
         return "cursor"
-    return "vscode" if "sessionId" in payload or "timestamp" in payload else ""
+    own = "permission_mode" in payload or "projects" in Path(str(payload.get("transcript_path", ""))).parts
+    return "vscode" if "sessionId" in payload or ("timestamp" in payload and not own) else ""
 
 
 def own_text(text: str, what: str, turn: str) -> str:
