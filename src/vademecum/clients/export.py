@@ -111,9 +111,9 @@ def _write_all(
 
 
 def _write_sessions(vm: Vademecum, writer: _Writer, user: str | None, progress: Progress | None) -> None:
-    counted, said = list(portable.sessions(vm.db, user)), 0
+    total, done, said = portable.count_sessions(vm.db, user), 0, 0
     with writer.opened(f"{RECORDS}/sessions.jsonl") as sessions, writer.opened(f"{RECORDS}/messages.jsonl") as out:
-        for done, (n, session) in enumerate(counted, 1):
+        for done, (n, session) in enumerate(portable.sessions(vm.db, user), 1):
             sessions(line_of(session))
             page = f"conversations/{folder_name(session['agent'], any_case=True)}"
             page += f"/{folder_name(session['user'], any_case=True)}/{session['id']}.md"
@@ -124,8 +124,8 @@ def _write_sessions(vm: Vademecum, writer: _Writer, user: str | None, progress: 
                         out(line_of(message))
                         said += 1
             if progress is not None:
-                progress(done, len(counted), session["title"] or session["id"])
-    writer.counts |= {"sessions": len(counted), "messages": said}
+                progress(done, total, session["title"] or session["id"])
+    writer.counts |= {"sessions": done, "messages": said}
 
 
 def line_of(record: Mapping[str, Any]) -> str:

@@ -87,6 +87,12 @@ def is_empty(db: Database) -> bool:
 # Out
 
 
+def count_sessions(db: Database, user: str | None) -> int:
+    """How many sessions `sessions` gives."""
+    row = db.one("SELECT count(*) FROM sessions WHERE :user IS NULL OR user = :user", {"user": user})
+    return 0 if row is None else int(row[0])
+
+
 def _columns(names: Sequence[str], table: str = "") -> str:
     return ", ".join(f"{table}{name}" for name in names)
 
