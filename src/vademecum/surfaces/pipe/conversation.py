@@ -8,7 +8,6 @@ the host only reads for.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 from vademecum.errors import UsageError
@@ -50,12 +49,11 @@ class Peer:
 
 
 class Conversation:
-    """The session of one conversation. Its calls are one at a time."""
+    """The session of one conversation. Whoever calls does so in one thread at a time."""
 
     def __init__(self, vm: Vademecum, peer: Peer) -> None:
         self.vm = vm
         self.peer = peer
-        self.lock = threading.Lock()
         self._session: Session | None = None
         self._turns: list[Turn] = []
         self._marked = False

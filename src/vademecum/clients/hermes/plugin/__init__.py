@@ -9,6 +9,7 @@ recalled then, the log says why, and the next conversation starts it again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -53,27 +54,34 @@ class Pipe:
 
     def ask(self, do: str, seconds: float, **told: Any) -> dict[str, Any]:
         """The answer to a request. Raises Unreachable, or RuntimeError with what vademecum says is wrong."""
-        answer: Future[dict[str, Any]] = Future()
-        with self._lock:
-            process = self._running()
-            self._number += 1
-            number = self._number
-            self._waiting[number] = answer
-            try:
-                stdin: Any = process.stdin
-                stdin.write(json.dumps({"id": number, "do": do, **told}, default=str).encode() + b"\n")
-                stdin.flush()
-            except (OSError, ValueError) as error:
-                self._waiting.pop(number, None)
-                raise Unreachable(f"the process of vademecum is gone: {error}") from error
+        answer = self._sent(do, told) or self._sent(do, told)  # a process that has just died is started again
+        if answer is None:
+            raise Unreachable("the process of vademecum ends as soon as it is started")
         try:
             found = answer.result(timeout=seconds)
         except FutureTimeout:
-            self._waiting.pop(number, None)
             raise Unreachable(f"vademecum did not answer within {seconds:g} s") from None
         if "error" in found:
             raise RuntimeError(f"{found['error'].get('message', '')} {found['error'].get('hint', '')}".strip())
         return found.get("ok") or {}
+
+    def _sent(self, do: str, told: dict[str, Any]) -> Future[dict[str, Any]] | None:
+        """The answer that will come; None when the process is gone and has not got the request."""
+        answer: Future[dict[str, Any]] = Future()
+        with self._lock:
+            process = self._running()
+            self._number += 1
+            self._waiting[self._number] = answer
+            stdin: Any = process.stdin
+            try:
+                stdin.write(json.dumps({"id": self._number, "do": do, **told}, default=str).encode() + b"\n")
+                stdin.flush()
+            except (OSError, ValueError) as error:
+                logger.info("vademecum: its process is gone: %s", error)
+                self._waiting.pop(self._number, None)
+                self._process = None
+                return None
+        return answer
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
@@ -81,7 +89,7 @@ class Pipe:
         env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
         try:
             process = subprocess.Popen(
-                self._settings["command"],
+                self._settings.get("command") or [""],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -90,28 +98,9 @@ class Pipe:
             )
         except OSError as error:
             raise Unreachable(f"vademecum could not be started: {error}") from error
-        self._process = process
-        threading.Thread(target=self._read, args=(process,), name="vademecum", daemon=True).start()
+        self._process, self._waiting = process, {}
+        threading.Thread(target=_read, args=(process, self._waiting), name="vademecum", daemon=True).start()
         return process
-
-    def _read(self, process: subprocess.Popen[bytes]) -> None:
-        with process:  # which closes the pipes, and waits for the end
-            for line in process.stdout or ():
-                self._take(line)
-        with self._lock:  # it ended: nobody needs to wait for its answers
-            left, self._waiting = self._waiting, {}
-        for answer in left.values():
-            answer.set_exception(Unreachable("the process of vademecum ended"))
-
-    def _take(self, line: bytes) -> None:
-        try:
-            found = json.loads(line)
-            answer = self._waiting.pop(found["id"], None)
-        except (ValueError, KeyError, TypeError) as error:
-            logger.warning("vademecum: a line that is no answer: %r", error)
-            return
-        if answer is not None:
-            answer.set_result(found)
 
     def stop(self) -> None:
         """Close its input and wait until it has written everything, some seconds at most."""
@@ -126,6 +115,22 @@ class Pipe:
         except (OSError, subprocess.TimeoutExpired):
             process.kill()
             process.wait()
+
+
+def _read(process: subprocess.Popen[bytes], waiting: dict[int, Future[dict[str, Any]]]) -> None:
+    """Hand out the answers of a process until it ends; whoever still waits then need not."""
+    with contextlib.suppress(BrokenPipeError), process:  # which closes the pipes, and waits for the end
+        for line in process.stdout or ():
+            try:
+                found = json.loads(line)
+                answer = waiting.pop(found["id"], None)
+            except (ValueError, KeyError, TypeError) as error:
+                logger.warning("vademecum: a line that is no answer: %r", error)
+                continue
+            if answer is not None:
+                answer.set_result(found)
+    while waiting:
+        waiting.popitem()[1].set_exception(Unreachable("the process of vademecum ended"))
 
 
 _PIPE: Pipe | None = None
