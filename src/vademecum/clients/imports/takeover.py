@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from vademecum.sessions.types import NewMessage
 
 
+PAGE = 500
+"""Messages that are looked at together."""
+
+
 class Takeover(Recorder):
     """Reads the transcript `path` of the conversation that the client `channel` calls `name`."""
 
@@ -63,11 +67,12 @@ class Takeover(Recorder):
         found = sessions.by_source(self.vm.db, self.vm.actor, f"{self.channel}:{self.conversation}")
         if found is None:
             return []
-        return [
-            (row.role, " ".join(row.content.split()), row.time)
-            for row in self.vm.history.messages(found.id)
-            if not any(part.kind == "import" for part in row.origin.parts)
-        ]
+        kept, after = list[tuple[str, str, int]](), 0
+        while rows := self.vm.history.messages(found.id, after=after, limit=PAGE):
+            after = rows[-1].id
+            live = (row for row in rows if not any(part.kind == "import" for part in row.origin.parts))
+            kept += [(row.role, " ".join(row.content.split()), row.time) for row in live]
+        return kept
 
 
 def take_transcript(recorder: Recorder, path: Path, tally: Tally, *, live: bool) -> None:
