@@ -170,8 +170,12 @@ def _salvaged(path: Path, wanted: Callable[[str], bool]) -> Iterator[Part]:
             stream.seek(extra_size, 1)
             at = stream.tell()
             base = re.split(r"[/\\]", name)[-1]
-            if head[8] == 8 and not head[6] & 1 and wanted(base) and not base.startswith("."):
+            if head[6] & 1 or not wanted(base) or base.startswith("."):
+                continue
+            if head[8] == 8:
                 yield Part(path, name, 0, _Inflated(stream).read)
+            elif head[8] == 0:
+                yield Part(path, name, 0, _Stored(stream, int.from_bytes(head[18:22], "little")).read)
 
 
 class _Inflated:
@@ -189,6 +193,21 @@ class _Inflated:
             if piece := self._inflate.decompress(packed, count):
                 return piece
         return b""
+
+
+class _Stored:
+    """A file that stands in an archive as it is, as far as it goes."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._stream = stream
+        self._left = size
+
+    def read(self, count: int) -> bytes:
+        piece = self._stream.read(min(count, self._left))
+        if self._left and not piece:
+            raise EOFError("the archive ends here")
+        self._left -= len(piece)
+        return piece
 
 
 def _next_head(stream: BinaryIO, at: int) -> int:
