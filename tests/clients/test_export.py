@@ -84,6 +84,24 @@ def test_an_export_that_was_read_into_an_empty_home_comes_out_the_same_to_the_by
     assert sorted(one) == sorted(two)
 
 
+def test_files_that_a_person_wrote_in_their_own_way_come_back_to_the_byte(tmp_path: Path) -> None:
+    with vademecum.open(tmp_path / "one") as vm:
+        vm.memory.path("memory").write_bytes(b"\xef\xbb\xbf  First one.  \r\n\r\n\xc2\xa7 \r\n# Second\r\nline\r\n")
+        vm.memory.path("user").write_bytes("No delimiter at all, in UTF-16.\n".encode("utf-16"))
+        (vm.folder.notes / "My Note.md").write_bytes(b"---\nname: [broken\n---\r\nStill text.\n")
+        (vm.folder.notes / "plain.md").write_bytes(b"No front matter \xff\xfe.")
+        vm.folder.index.write_bytes(b"A line of mine.\r\n- [Plain](plain.md)\r\n")
+        (vm.folder.skills / "tidy").mkdir(parents=True)
+        (vm.folder.skills / "tidy" / "run.bin").write_bytes(bytes(range(256)))
+        vm.session(key="odd").user('Line\u2028separator, \x85 and \\ and " and 𝔘nicode.\r\nEnd')
+        export(vm, tmp_path / "out")
+    assert import_vademecum(Home(tmp_path / "two"), tmp_path / "out", by=PERSON).problems == ()
+    with vademecum.open(tmp_path / "two") as vm:
+        export(vm, tmp_path / "again")
+    one, two = tree(tmp_path / "out"), tree(tmp_path / "again")
+    assert {name for name in {*one, *two} if one.get(name) != two.get(name)} == set()
+
+
 def test_an_export_reads_as_markdown_and_holds_where_each_word_came_from(tmp_path: Path) -> None:
     with filled(tmp_path / "one") as vm:
         export(vm, tmp_path / "out")

@@ -37,8 +37,8 @@ def import_vademecum(
     """Bring the export in `folder` into `home`, which must be empty: a new one, or one in which nothing is kept yet.
 
     A home that this import was begun in goes on where it was. About 0.3 ms of processor time a message, 500 of
-    them in memory. Raises RefusedError unless `by` is a person, NotFoundError when `folder` is no export, UnreadableError for
-    one of a newer version, ConflictError when the home is not empty.
+    them in memory. Raises RefusedError unless `by` is a person, NotFoundError when `folder` is no export,
+    UnreadableError for one of a newer version, ConflictError when the home is not empty.
     """
     if not dry_run and any(part.kind != "person" for part in by.parts):
         raise RefusedError(
