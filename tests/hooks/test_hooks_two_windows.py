@@ -153,6 +153,16 @@ async def test_where_no_hook_gives_it_with_a_prompt_the_tools_do_also_when_hooks
 
 
 @pytest.mark.anyio
+async def test_a_window_alone_is_not_told_what_it_wrote_itself_and_another_that_opens_is(vm: Vademecum) -> None:
+    codex = Hooked("codex", vm.home.root)
+    codex.call("user-prompt", prompt="hello")
+    async with over_stdio(vm.home.root, VADEMECUM_CLIENT="codex") as tools:
+        news(await tools.call_tool("vault_state", DECIDED))
+    assert "port 8443" not in given(codex.call("user-prompt", prompt="Which port?"))
+    assert "port 8443" in given(Hooked("codex", vm.home.root).call("user-prompt", prompt="Which port?"))
+
+
+@pytest.mark.anyio
 async def test_where_a_hook_gives_it_with_the_prompt_the_tools_do_not_say_it_again(vm: Vademecum) -> None:
     codex = Hooked("codex", vm.home.root)
     codex.call("user-prompt", prompt="hello")

@@ -15,7 +15,7 @@ from vademecum.clients.catalogue.types import Budget
 from vademecum.clients.edit import block
 from vademecum.clients.edit.files import read
 from vademecum.clients.place import Place
-from vademecum.late import dataclass
+from vademecum.late import dataclass, replace
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -48,7 +48,8 @@ def loads(place: Place) -> Iterator[Load]:
     for budget in place.client.budgets:
         found = [path for template in budget.files for path in _files(place, template, moved)]
         if budget.total and found:
-            yield _load(budget, found[-1], b"".join(read(path) or b"" for path in found))
+            together = _load(budget, found[-1], b"".join(read(path) or b"" for path in found))
+            yield replace(together, what=f"{budget.what}, {len(found)} together, the last")
         for path in () if budget.total else found:
             yield _load(budget, path, read(path) or b"")
 
