@@ -74,7 +74,7 @@ async def test_what_one_window_decides_by_its_tools_the_other_is_given_with_its_
 def test_two_windows_that_take_turns_at_once_hear_each_other_and_are_kept_apart(
     windows: tuple[Client, Client], vm: Vademecum
 ) -> None:
-    turns, heard = 4, {0: "", 1: ""}
+    turns, heard = 2, {0: "", 1: ""}
     agents = (vm.as_("lyra"), vm.as_("ella"))
     for window, agent in zip(windows, agents, strict=True):
         window.env["VADEMECUM_AGENT"] = agent.actor.agent
@@ -140,7 +140,7 @@ async def test_what_is_decided_in_codex_is_known_in_claude_code_and_the_other_wa
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("client", ["cursor", "codex", "claude-code"])
+@pytest.mark.parametrize("client", ["cursor", "claude-code"])
 async def test_where_no_hook_gives_it_with_a_prompt_the_tools_do_also_when_hooks_record(
     vm: Vademecum, client: str
 ) -> None:
