@@ -1,10 +1,12 @@
 """Each hook as a whole process, beside `python -c pass` on the same machine.
 
-    python bench/hooks.py [--runs 15] [--facts 1000]
+    python bench/hooks.py [--runs 15] [--facts 1000] [--windows 2]
 
 Prints medians of wall time and of processor time in milliseconds. The home has 16 entries and ten notes; the
 transcript grows by one turn before each call, as it does in use. With `--facts` a second home has so many facts in its
-bank, of which each prompt brings some to mind.
+bank, of which each prompt brings some to mind. With `--windows` so many conversations on one home call each hook at the
+same time, and between two prompts each of them writes into the shared log; the time is that of the slower one. Codex's
+hooks, which read no transcript, stand for those of the other clients.
 """
 
 from __future__ import annotations
@@ -36,6 +38,46 @@ def timed(command: list[str], stdin: bytes, env: dict[str, str]) -> tuple[float,
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return wall * 1000, used * 1000
+
+
+def at_once(command: list[str], given: list[tuple[bytes, dict[str, str]]]) -> tuple[float, float]:
+    """Wall time until the last of several processes ended that began together, and their processor time by number."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=env) for _, env in given]
+    for process, (stdin, _) in zip(running, given, strict=True):
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+    assert [process.wait() for process in running] == [0] * len(running)
+    wall = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall * 1000, used * 1000 / len(running)
+
+
+def windows(count: int, runs: int, folder: Path, env: dict[str, str]) -> dict[str, list[tuple[float, float]]]:
+    """Each hook of Claude Code, and of Codex, in `count` conversations at once that share a log."""
+    home = a_home(folder / "shared")
+    vm, rows = vademecum.open(home), dict[str, list[tuple[float, float]]]()
+    agents = [vm.as_(f"agent{n}") for n in range(count)]
+    command, own = str(Path(sys.executable).with_name("vademecum")), env | {"VADEMECUM_HOME": str(home)}
+    for client in ("claude-code", "codex"):
+        for turn in range(runs):
+            for hook in HOOKS if client == "claude-code" else HOOKS[:-1]:
+                given = list[tuple[bytes, dict[str, str]]]()
+                for n, agent in enumerate(agents):
+                    transcript = folder / f"{client}-{n}.jsonl"
+                    payload = {"session_id": f"window-{n}", "source": "startup", "turn_id": f"t{turn}"}
+                    payload |= {"prompt": a_turn(transcript), "last_assistant_message": f"Answer {turn}."}
+                    payload |= {"transcript_path": str(transcript)} if client == "claude-code" else {}
+                    given.append((json.dumps(payload).encode(), own | {"VADEMECUM_AGENT": agent.actor.agent}))
+                took = at_once([command, "hook", hook, "--client", client], given)
+                rows.setdefault(f"{client} {hook}, {count} at once", []).append(took)
+            for agent in agents:
+                agent.vault.log("work", f"{agent.actor.agent} finished step {turn} for {client}.")
+    vm.close()
+    return rows
 
 
 WORDS = ("gateway", "ledger", "parser", "backup", "invoice", "cluster", "router", "printer", "mirror", "sensor")
@@ -79,6 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--facts", type=int, default=0)
+    parser.add_argument("--windows", type=int, default=0)
     given = parser.parse_args()
     runs: int = given.runs
     command = Path(sys.executable).with_name("vademecum")
@@ -99,6 +142,8 @@ def main() -> None:
                     own = env | {"VADEMECUM_HOME": str(home)}
                     took = timed([str(command), "hook", hook], json.dumps(payload).encode(), own)
                     rows.setdefault(f"hook {hook}{which}", []).append(took)
+        if given.windows:
+            rows |= windows(given.windows, runs, folder, env)
         for row, took in rows.items():
             wall, used = (statistics.median(each) for each in zip(*took, strict=True))
             print(f"{row:36}{wall:10.0f}{used:10.0f}")

@@ -218,19 +218,24 @@ def sources(path: Path, overrides: Mapping[str, object] | None = None) -> list[t
     ]
 
 
-def environment(env_file: Path) -> dict[str, str]:
+def environment(path: Path) -> dict[str, str]:
     """The process's environment over the `KEY=value` lines of `.env`; raises ConfigError for another line."""
+    return env_file(path) | dict(os.environ)
+
+
+def env_file(path: Path) -> dict[str, str]:
+    """The `KEY=value` lines of `.env`, none when there is no such file; raises ConfigError for another line."""
     found: dict[str, str] = {}
-    if env_file.is_file():
-        for number, line in enumerate(env_file.read_text(encoding="utf-8-sig").splitlines(), 1):
+    if path.is_file():
+        for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
             text = line.strip().removeprefix("export ").strip()
             if not text or text.startswith("#"):
                 continue
             key, equals, value = text.partition("=")
             if not equals or not key.strip().isidentifier():
-                raise ConfigError(f"{env_file}:{number} is not of the form KEY=value.", "Correct or remove that line.")
+                raise ConfigError(f"{path}:{number} is not of the form KEY=value.", "Correct or remove that line.")
             found[key.strip()] = value.strip().strip("'\"")
-    return found | dict(os.environ)
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:

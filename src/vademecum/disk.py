@@ -45,7 +45,7 @@ def strange(path: Path, root: Path) -> str:
 
 
 def followed(path: Path, root: Path) -> str:
-    """The file that is meant by `path`, below `root`, links followed. Raises UnreadableError with what `strange` says."""
+    """The file that is meant by `path`, below `root`, links followed. Raises UnreadableError: what `strange` says."""
     why = strange(path, root)
     if why:
         raise UnreadableError(

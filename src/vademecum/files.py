@@ -32,7 +32,8 @@ _TEMPORARY = pattern(r"\.(.+)\.[0-9a-f]{12}\.tmp", re.S)
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows turns line ends without it
 
 
-def _fsync_folder(folder: str) -> None:
+def fsync_folder(folder: str) -> None:
+    """Make what was renamed into or out of `folder` durable."""
     if os.name == "nt":  # Windows has no descriptor for a folder; the rename itself is journalled
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -70,7 +71,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None, check: Cal
         if check is not None:
             check()
         os.replace(temporary, target)  # noqa: PTH105  strings: this is the way of every write
-        _fsync_folder(folder)
+        fsync_folder(folder)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108

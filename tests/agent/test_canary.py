@@ -20,7 +20,7 @@ from vademecum.agent.compact import compact
 from vademecum.agent.review import enqueue_review
 from vademecum.agent.vademecum import Vademecum
 from vademecum.agent.worker import handlers
-from vademecum.clients.import_claude_code import import_claude_code
+from vademecum.clients.imports.claude_code import import_claude_code
 from vademecum.model import Origin
 from vademecum.sessions.types import NewMessage
 

@@ -149,6 +149,8 @@ def test_the_rules_are_printed_for_an_agent_that_need_not_be_here(cli: Cli) -> N
     text = cli("rules", "--agent", "ella", "--channel", "telegram").out
     assert "You are ella." in text
     assert "vademecum --agent ella log delta --channel telegram" in text
+    assert cli("rules", "--client", "cursor").out.startswith("---\ndescription:")
+    assert cli("rules", "--client", "notepad").code == 2
     assert cli("rules", "--json").json["agent"] == "default"
     assert not (cli.home / "agents" / "ella").exists()
 

@@ -11,8 +11,8 @@ import pytest
 import vademecum
 from servers.claude import Client, Transcript
 from vademecum.agent.vademecum import Vademecum
-from vademecum.clients.claude_code import install
-from vademecum.clients.status import claude_code_status
+from vademecum.clients.install import install
+from vademecum.clients.status import client_status
 from vademecum.surfaces.cli import main
 
 
@@ -34,7 +34,7 @@ def vm(tmp_path: Path) -> Iterator[Vademecum]:
 
 
 def test_before_an_install_nothing_is_there_and_nothing_ran(person: Path, vm: Vademecum) -> None:
-    status = claude_code_status(vm)
+    status = client_status(vm, "claude-code")
 
     assert not status.installed
     assert status.servers == ()
@@ -43,9 +43,9 @@ def test_before_an_install_nothing_is_there_and_nothing_ran(person: Path, vm: Va
 
 
 def test_after_an_install_everything_is_registered_once(person: Path, vm: Vademecum) -> None:
-    install(vm.home, vm.actor)
+    install("claude-code", vm.home, vm.actor)
 
-    status = claude_code_status(vm)
+    status = client_status(vm, "claude-code")
 
     assert status.installed
     assert status.servers == ("vademecum (user scope)",)
@@ -56,7 +56,7 @@ def test_after_an_install_everything_is_registered_once(person: Path, vm: Vademe
 def test_the_registered_commands_really_run_and_leave_their_heartbeats(person: Path, vm: Vademecum) -> None:
     import subprocess
 
-    install(vm.home, vm.actor)
+    install("claude-code", vm.home, vm.actor)
     transcript = Transcript(person / "s.jsonl")
     settings = json.loads((person / ".claude" / "settings.json").read_text())
     for event in ("SessionStart", "UserPromptSubmit", "Stop"):
@@ -69,7 +69,7 @@ def test_the_registered_commands_really_run_and_leave_their_heartbeats(person: P
         if event == "SessionStart":
             transcript.injected(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
 
-    status = claude_code_status(vm)
+    status = client_status(vm, "claude-code")
 
     ran = {hook.hook: hook.last.outcome for hook in status.hooks if hook.last}
     assert ran == {"session-start": "ok", "user-prompt": "ok", "stop": "ok"}
@@ -78,7 +78,7 @@ def test_the_registered_commands_really_run_and_leave_their_heartbeats(person: P
 
 
 def test_a_failing_hook_and_switched_off_hooks_are_problems(person: Path, vm: Vademecum) -> None:
-    install(vm.home, vm.actor)
+    install("claude-code", vm.home, vm.actor)
     settings = person / ".claude" / "settings.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"disableAllHooks": True}))
     client = Client(vm.home.root, Transcript(person / "s.jsonl"))
@@ -86,22 +86,22 @@ def test_a_failing_hook_and_switched_off_hooks_are_problems(person: Path, vm: Va
     client.start("stop").communicate()
     vm.home.config.unlink()
 
-    problems = " ".join(claude_code_status(vm).problems)
+    problems = " ".join(client_status(vm, "claude-code").problems)
 
     assert "disableAllHooks" in problems
 
 
 def test_a_program_that_has_moved_is_a_problem(person: Path, vm: Vademecum) -> None:
-    install(vm.home, vm.actor, command="/gone/vademecum")
+    install("claude-code", vm.home, vm.actor, command="/gone/vademecum")
 
-    assert any("/gone/vademecum" in problem for problem in claude_code_status(vm).problems)
+    assert any("/gone/vademecum" in problem for problem in client_status(vm, "claude-code").problems)
 
 
 def test_settings_that_cannot_be_read_are_a_problem_and_not_an_error(person: Path, vm: Vademecum) -> None:
     (person / ".claude" / "settings.json").write_text("{ // mine\n}")
     (person / ".claude.json").write_text("{")
 
-    assert len(claude_code_status(vm).problems) == 2
+    assert len(client_status(vm, "claude-code").problems) == 2
 
 
 def test_what_the_clients_files_hold_does_not_drive_the_terminal(

@@ -12,7 +12,7 @@ import vademecum
 from servers.claude import START, Client, Transcript
 from vademecum.agent.turn import INTERRUPTED
 from vademecum.agent.vademecum import Vademecum
-from vademecum.clients.import_claude_code import import_claude_code
+from vademecum.clients.imports.claude_code import import_claude_code
 from vademecum.errors import NotFoundError
 from vademecum.gate.trust import digest_of
 from vademecum.model import Origin

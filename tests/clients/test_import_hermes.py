@@ -13,7 +13,7 @@ import pytest
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
-from vademecum.clients.import_hermes import import_hermes
+from vademecum.clients.imports.hermes import import_hermes
 from vademecum.errors import NotFoundError
 from vademecum.model import Origin
 

@@ -11,14 +11,19 @@ from typing import Any
 
 import pytest
 
-from vademecum.clients.claude_code import HOOKS, Place, executable, install, uninstall
-from vademecum.clients.jsonedit import Document
+from vademecum.clients.catalogue.claude_code import CLIENT
+from vademecum.clients.edit.json import Document
+from vademecum.clients.install import install, uninstall
+from vademecum.clients.place import Place
+from vademecum.clients.wanted import executable
 from vademecum.errors import ConflictError, RefusedError, UnreadableError
 from vademecum.home import Home
 from vademecum.model import Actor
 
 ME = Actor()
 COMMAND = "/opt/tools/bin/vademecum"
+assert CLIENT.hooks is not None
+HOOKS = {event.hook for event in CLIENT.hooks.events}
 
 
 @pytest.fixture
@@ -57,17 +62,17 @@ def test_install_twice_and_uninstall_give_back_the_same_bytes(person: Path, home
     settings.write_bytes(raw)
     servers.write_bytes(raw)
 
-    first = install(home, ME, command=COMMAND)
+    first = install("claude-code", home, ME, command=COMMAND)
     installed = settings.read_bytes(), servers.read_bytes()
-    second = install(home, ME, command=COMMAND)
+    second = install("claude-code", home, ME, command=COMMAND)
 
     assert first.changed
     assert not second.changed
     assert (settings.read_bytes(), servers.read_bytes()) == installed
-    assert _hooks(settings) == {hook for hook, _, _ in HOOKS.values()}
+    assert _hooks(settings) == HOOKS
     assert _json(servers)["mcpServers"]["vademecum"]["command"] == COMMAND
 
-    uninstall(home)
+    uninstall("claude-code", home)
     assert (settings.read_bytes(), servers.read_bytes()) == (raw, raw)
 
 
@@ -85,15 +90,15 @@ def test_a_member_that_is_null_is_replaced_and_comes_back(person: Path, home: Ho
     settings.write_bytes(raw)
     servers.write_bytes(raw)
 
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
 
-    assert not install(home, ME, command=COMMAND).changed
-    assert _hooks(settings) == {hook for hook, _, _ in HOOKS.values()}
+    assert not install("claude-code", home, ME, command=COMMAND).changed
+    assert _hooks(settings) == HOOKS
     assert set(_json(servers)["mcpServers"]) == {"vademecum"}
     for path in (settings, servers):
         names = [name for name, _ in json.loads(path.read_bytes(), object_pairs_hook=list)]
         assert len(names) == len(set(names))
-    uninstall(home)
+    uninstall("claude-code", home)
     assert (settings.read_bytes(), servers.read_bytes()) == (raw, raw)
 
 
@@ -101,9 +106,9 @@ def test_a_dangling_link_is_kept_and_its_target_goes_again(person: Path, home: H
     settings, real = person / ".claude" / "settings.json", person / "dotfiles" / "settings.json"
     settings.symlink_to(real)
 
-    install(home, ME, command=COMMAND)
-    assert _hooks(real) == {hook for hook, _, _ in HOOKS.values()}
-    uninstall(home)
+    install("claude-code", home, ME, command=COMMAND)
+    assert _hooks(real) == HOOKS
+    uninstall("claude-code", home)
 
     assert settings.is_symlink()
     assert not real.exists()
@@ -114,7 +119,7 @@ def test_every_byte_of_the_person_is_still_there_in_order(person: Path, home: Ho
     settings = person / ".claude" / "settings.json"
     settings.write_bytes(raw)
 
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
 
     rest = iter(settings.read_bytes().replace(b" ", b"").replace(b"\n", b""))
     assert all(byte in rest for byte in raw.replace(b" ", b"").replace(b"\n", b"")), "a subsequence"
@@ -122,10 +127,10 @@ def test_every_byte_of_the_person_is_still_there_in_order(person: Path, home: Ho
 
 
 def test_files_that_did_not_exist_are_gone_after_uninstall(person: Path, home: Home) -> None:
-    report = install(home, ME, command=COMMAND)
+    report = install("claude-code", home, ME, command=COMMAND)
 
     assert {change.action for change in report.changes} == {"create"}
-    uninstall(home)
+    uninstall("claude-code", home)
     assert not (person / ".claude.json").exists()
     assert not (person / ".claude" / "settings.json").exists()
 
@@ -133,14 +138,14 @@ def test_files_that_did_not_exist_are_gone_after_uninstall(person: Path, home: H
 def test_what_the_person_added_meanwhile_survives_an_uninstall(person: Path, home: Home) -> None:
     settings, servers = person / ".claude" / "settings.json", person / ".claude.json"
     servers.write_text('{\n  "numStartups": 1\n}\n')
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
     servers.write_text(json.dumps(_json(servers) | {"numStartups": 2}, indent=2))
     mine = {"hooks": [{"type": "command", "command": "mine"}]}
     changed = _json(settings)
     changed["hooks"]["Stop"].append(mine)
     settings.write_text(json.dumps(changed))
 
-    report = uninstall(home)
+    report = uninstall("claude-code", home)
 
     assert {change.action for change in report.changes} == {"change"}
     assert _json(servers) == {"numStartups": 2}
@@ -149,13 +154,13 @@ def test_what_the_person_added_meanwhile_survives_an_uninstall(person: Path, hom
 
 def test_a_hook_put_beside_ours_in_one_group_stays(person: Path, home: Home) -> None:
     settings = person / ".claude" / "settings.json"
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
     changed = _json(settings)
     mine = {"type": "command", "command": "mine"}
     changed["hooks"]["Stop"][0]["hooks"].append(mine)
     settings.write_text(json.dumps(changed))
 
-    uninstall(home)
+    uninstall("claude-code", home)
 
     assert _json(settings) == {"hooks": {"Stop": [{"hooks": [mine]}]}}
 
@@ -180,7 +185,7 @@ def test_a_file_that_cannot_be_parsed_is_refused_and_nothing_changes(person: Pat
     servers.write_bytes(b'{"numStartups": 3}')
 
     with pytest.raises(UnreadableError) as caught:
-        install(home, ME, command=COMMAND)
+        install("claude-code", home, ME, command=COMMAND)
 
     assert caught.value.hint
     assert settings.read_bytes() == raw
@@ -195,7 +200,7 @@ def test_a_large_file_keeps_its_content_and_takes_no_long_time(person: Path, hom
     assert len(raw) > 1_000_000
     began = time.process_time()
 
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
 
     assert time.process_time() - began < 3
     assert servers.read_bytes().endswith(raw[2:])
@@ -210,12 +215,12 @@ def test_a_symbolic_link_is_followed_and_kept(person: Path, home: Home) -> None:
     link = person / ".claude" / "settings.json"
     link.symlink_to(dotfiles)
 
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
 
     assert link.is_symlink()
     assert _hooks(dotfiles)
     assert stat.S_IMODE(dotfiles.stat().st_mode) == 0o640
-    uninstall(home)
+    uninstall("claude-code", home)
     assert link.is_symlink()
     assert dotfiles.read_bytes() == b'{"model": "opus"}'
 
@@ -226,14 +231,14 @@ def test_a_read_only_file_is_refused_and_nothing_changes(person: Path, home: Hom
     settings.chmod(0o444)
 
     with pytest.raises(RefusedError):
-        install(home, ME, command=COMMAND)
+        install("claude-code", home, ME, command=COMMAND)
 
     assert settings.read_bytes() == b"{}"
     assert not (person / ".claude.json").exists()
 
 
 def test_when_the_second_file_fails_the_first_is_put_back(person: Path) -> None:
-    from vademecum.clients.settings import Edit, write_all
+    from vademecum.clients.edit.files import Edit, write_all
 
     first, second = person / "first.json", person / "second.json"
     first.write_bytes(b"1")
@@ -250,7 +255,7 @@ def test_a_dry_run_shows_what_would_be_added_and_no_neighbouring_secret(person: 
     raw = b'{\n  "mcpServers": {\n    "other": {"env": {"KEY": "s3cret"}}\n  }\n}\n'
     servers.write_bytes(raw)
 
-    report = install(home, ME, command=COMMAND, dry_run=True)
+    report = install("claude-code", home, ME, command=COMMAND, dry_run=True)
 
     shown = "\n".join(line for change in report.changes for line in change.lines)
     assert report.changed
@@ -263,7 +268,7 @@ def test_a_dry_run_shows_what_would_be_added_and_no_neighbouring_secret(person: 
 def test_the_original_is_put_aside_for_the_owner_only(person: Path, home: Home) -> None:
     (person / ".claude.json").write_bytes(b'{"oauth": "token"}')
 
-    report = install(home, ME, command=COMMAND)
+    report = install("claude-code", home, ME, command=COMMAND)
 
     backup = next(change.backup for change in report.changes if change.path.name == ".claude.json")
     assert backup is not None
@@ -286,7 +291,7 @@ def test_a_second_registration_is_refused(person: Path, home: Home, where: str, 
     (person / where).write_text(json.dumps(raw))
 
     with pytest.raises(RefusedError) as caught:
-        install(home, ME, command=COMMAND)
+        install("claude-code", home, ME, command=COMMAND)
 
     assert caught.value.hint
     assert json.loads((person / where).read_text()) == raw
@@ -295,29 +300,29 @@ def test_a_second_registration_is_refused(person: Path, home: Home, where: str, 
 def test_the_other_scope_is_refused_until_the_first_is_taken_out(person: Path, home: Home, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
 
     with pytest.raises(RefusedError):
-        install(home, ME, scope="project", project=project)
+        install("claude-code", home, ME, scope="project", project=project)
 
-    uninstall(home)
-    install(home, ME, scope="project", project=project)
+    uninstall("claude-code", home)
+    install("claude-code", home, ME, scope="project", project=project)
     assert _hooks(project / ".claude" / "settings.json")
 
 
 def test_a_moved_program_or_home_updates_the_entries_in_place(person: Path, home: Home, tmp_path: Path) -> None:
     settings, servers = person / ".claude" / "settings.json", person / ".claude.json"
     servers.write_bytes(b'{\n  "numStartups": 3\n}\n')
-    install(home, ME, command="/old/vademecum")
+    install("claude-code", home, ME, command="/old/vademecum")
 
-    report = install(home, Actor("lyra"), command=COMMAND)
+    report = install("claude-code", home, Actor("lyra"), command=COMMAND)
 
     assert report.changed
     assert "/old/vademecum" not in settings.read_text() + servers.read_text()
     assert len(_json(servers)["mcpServers"]) == 1
     assert _json(servers)["mcpServers"]["vademecum"]["env"]["VADEMECUM_AGENT"] == "lyra"
     assert [len(groups) for groups in _json(settings)["hooks"].values()] == [1] * len(HOOKS)
-    uninstall(home)
+    uninstall("claude-code", home)
     assert servers.read_bytes() == b'{\n  "numStartups": 3\n}\n'
     assert not settings.exists()
 
@@ -327,7 +332,7 @@ def test_the_project_scope_writes_shared_files_without_a_persons_paths(person: P
     project.mkdir()
     home = Home(person / ".vademecum")
 
-    install(home, ME, scope="project", project=project)
+    install("claude-code", home, ME, scope="project", project=project)
 
     text = (project / ".mcp.json").read_text() + (project / ".claude" / "settings.json").read_text()
     assert str(person) not in text
@@ -340,7 +345,7 @@ def test_a_shared_project_hook_is_silent_where_vademecum_is_not_installed(person
 
     project = tmp_path / "project"
     project.mkdir()
-    install(Home(person / ".vademecum"), ME, scope="project", project=project)
+    install("claude-code", Home(person / ".vademecum"), ME, scope="project", project=project)
     command = _json(project / ".claude" / "settings.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
 
     done = subprocess.run(
@@ -354,7 +359,7 @@ def test_claude_config_dir_is_honoured(person: Path, home: Home, monkeypatch: py
     other = person / "other"
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(other))
 
-    install(home, ME, command=COMMAND)
+    install("claude-code", home, ME, command=COMMAND)
 
     assert _hooks(other / "settings.json")
     assert _json(other / ".claude.json")["mcpServers"]
@@ -362,7 +367,7 @@ def test_claude_config_dir_is_honoured(person: Path, home: Home, monkeypatch: py
 
 
 def test_the_command_is_absolute_and_carries_home_agent_and_mark(person: Path, home: Home) -> None:
-    install(home, Actor("lyra", "ann"))
+    install("claude-code", home, Actor("lyra", "ann"))
 
     entry = _json(person / ".claude.json")["mcpServers"]["vademecum"]
     assert Path(entry["command"]).is_absolute()
@@ -376,7 +381,7 @@ def test_a_path_with_blanks_and_quotes_survives_the_shell(person: Path, tmp_path
     import shlex
 
     home = Home(tmp_path / "it's my home")
-    install(home, ME, command="/opt/my tools/vademecum")
+    install("claude-code", home, ME, command="/opt/my tools/vademecum")
 
     command = _json(person / ".claude" / "settings.json")["hooks"]["Stop"][0]["hooks"][0]["command"]
     assert f"VADEMECUM_HOME={home.root}" in shlex.split(command)
@@ -386,12 +391,12 @@ def test_a_path_with_blanks_and_quotes_survives_the_shell(person: Path, tmp_path
 def test_uninstall_without_an_install_changes_nothing(person: Path, home: Home) -> None:
     (person / ".claude.json").write_bytes(b'{"mcpServers": {"other": {"command": "x"}}}')
 
-    assert not uninstall(home).changed
+    assert not uninstall("claude-code", home).changed
     assert (person / ".claude.json").read_bytes() == b'{"mcpServers": {"other": {"command": "x"}}}'
 
 
 def test_a_file_written_by_the_client_in_the_same_moment_is_a_conflict(person: Path, home: Home) -> None:
-    from vademecum.clients.settings import Edit, write_all
+    from vademecum.clients.edit.files import Edit, write_all
 
     path = person / ".claude.json"
     path.write_bytes(b'{"numStartups": 4}')
@@ -418,7 +423,7 @@ def _hooks(path: Path) -> set[str]:
 
 
 def test_the_users_files_are_where_claude_code_keeps_them(person: Path) -> None:
-    place = Place.find()
+    place = Place.find("claude-code")
 
     assert place.servers("user") == Path(os.environ["HOME"]) / ".claude.json"
-    assert place.settings("user") == Path(os.environ["HOME"]) / ".claude" / "settings.json"
+    assert place.hooks("user") == Path(os.environ["HOME"]) / ".claude" / "settings.json"

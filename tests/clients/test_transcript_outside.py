@@ -12,7 +12,7 @@ import vademecum
 from servers.claude import Transcript
 from vademecum.agent.taint import outside_of
 from vademecum.agent.vademecum import Vademecum
-from vademecum.clients.recorder import Recorder
+from vademecum.clients.imports.recorder import Recorder
 
 
 @pytest.fixture

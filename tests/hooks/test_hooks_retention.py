@@ -10,7 +10,7 @@ from servers.claude import Client, Transcript
 from vademecum.agent.retaining import KIND
 from vademecum.agent.vademecum import Vademecum
 from vademecum.agent.worker import handlers
-from vademecum.clients.import_claude_code import import_claude_code
+from vademecum.clients.imports.claude_code import import_claude_code
 
 PORT = "The staging database listens on port 5433."
 TABS = "I prefer tabs over spaces in Go files."

@@ -12,7 +12,7 @@ import pytest
 
 from servers.claude import Client
 from vademecum.agent.vademecum import Vademecum
-from vademecum.clients.import_claude_code import import_claude_code
+from vademecum.clients.imports.claude_code import import_claude_code
 from vademecum.clock import iso
 from vademecum.store import Database
 from vademecum.store.heartbeats import Heartbeats

@@ -43,6 +43,10 @@ def test_without_tools_of_its_own_nothing_is_said_of_it(provider: str, mode: str
     assert mcp_instructions(provider, mode) == MCP_INSTRUCTIONS
 
 
+def test_no_client_cuts_off_the_end_of_what_it_is_told() -> None:
+    assert len(mcp_instructions("supermemory", "hybrid")) <= 2_048
+
+
 @pytest.mark.parametrize(
     ("mode", "said", "mark"),
     [("hybrid", "MCP clients ask holographic by its tools", "ok"), ("context", "MCP clients get nothing", "warn")],

@@ -69,6 +69,8 @@ class Plan:
     texts: tuple[str, ...]
     contents: tuple[str, ...]
     sources: tuple[str, ...]
+    user: str = ""
+    """The person of whom nothing is to be left, not even a row that names them."""
 
 
 def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = False) -> Receipt:
@@ -121,13 +123,17 @@ def make_plan(vm: Vademecum, selector: Selector) -> Plan:
     if selector.kind == "session" and quarantine.exists(vm.db, vm.actor.agent, selector.value):
         user = next((copy.user for copy in found if copy.tier == "sessions"), vm.actor.user)
         found.append(Copy("sessions", "", "", "assistant", user, selector.value))
+    person = selector.value if selector.kind == "user" and not selector.value.endswith("*") else ""
+    if person:
+        theirs = quarantine.sessions_of(vm.db, vm.actor.agent, person)
+        found += [Copy("sessions", "", "", "assistant", person, session) for session in theirs]
     store = vm.gate.audit.store
     known = [sha for text in quoted for sha in store.holding(text)]
     known += [sha256_of(copy.text) for copy in found if copy.whole]
     held = store.texts([*contents, *known])
     sources = quarantine.sources(vm.db, [copy.session for copy in found if copy.tier == "sessions" and copy.session])
     name = str(selector) if selector.kind != "entry" else "entry"
-    return Plan(name, tuple(dict.fromkeys(found)), tuple(quoted), tuple(held), tuple(sources))
+    return Plan(name, tuple(dict.fromkeys(found)), tuple(quoted), tuple(held), tuple(sources), person)
 
 
 def _whole_entry(vm: Vademecum, text: str) -> str:
@@ -175,6 +181,8 @@ def _carry_out(vm: Vademecum, plan: Plan, by: Origin) -> tuple[int, list[str]]:
         holding = [sha for text in plan.texts for sha in store.holding(text)]
         texts = store.erase([*plan.contents, *hashes, *holding])
         erasure.cut(vm.db, _forms(plan.texts))
+        if plan.user:
+            erasure.erase_user(vm.db, vm.actor.agent, plan.user)
         sessions = retake(vm, plan.copies, texts=plan.texts)
         quarantine.log(vm.db, vm.actor.agent, "forget", "", vm.clock())
     return max(texts, len(plan.contents)), sessions

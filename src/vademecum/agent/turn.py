@@ -9,8 +9,9 @@ as far as it was recorded; a later request shows it as interrupted.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from vademecum.agent.sharing import Steps, answered, before_answer, keep_steps
 from vademecum.errors import UsageError, VademecumError
@@ -108,6 +109,18 @@ class Turn:
             keep_steps(self)
         return answer
 
+    def memory_files(self, command: object) -> tuple[str, bool]:
+        """Run a command of Anthropic's memory tool; its answer, and True when it failed (`is_error`).
+
+        `command` is the tool's input, a mapping or one of the vendor's own objects. See `agent.memory_files`.
+        """
+        dump = getattr(command, "model_dump", None)
+        given: Any = dump(exclude_none=True) if callable(dump) else command
+        if not isinstance(given, Mapping):
+            return str(self.refuse("memory_files")["error"]), True
+        answer = self.call("memory_files", dict(cast("Mapping[str, Any]", given)))
+        return str(answer.get("text") or answer.get("error")), answer.get("success") is not True
+
     def refuse(self, name: str) -> Answer:
         """Answer a call whose arguments are no JSON object, and record it; nothing was run."""
         from vademecum.agent.tools import as_sent, malformed
@@ -181,7 +194,7 @@ class Turn:
         if answer.get("staged") and isinstance(proposal, str):
             self.proposals.append(proposal)
             self.tell(f"A proposal waits for you: vademecum review show {proposal}")
-        if name == "note" and answer.get("success"):
+        if name in ("note", "memory_files") and answer.get("success"):
             self.session.remember_state()
         if name != "memory":
             return

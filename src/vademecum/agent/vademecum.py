@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vademecum.agent.distilling import AgentLibrary
     from vademecum.agent.embedding import Embedders
     from vademecum.agent.forget import Receipt
+    from vademecum.agent.forget_user import UserReceipt
     from vademecum.agent.quarantine import Aside
     from vademecum.agent.session import Session
     from vademecum.bank.bank import Bank
@@ -301,6 +302,14 @@ class Vademecum:
 
         chosen = Selector.parse(selector) if isinstance(selector, str) else selector
         return forget(self, chosen, by=by, dry_run=dry_run)
+
+    def forget_user(self, user: str, *, by: Origin, dry_run: bool = False) -> UserReceipt:
+        """Erase for good all that is kept of a person other than the owner: every agent of the home, every tier, the
+        rows and folders that only name them. Raises as `forget`; a receipt for each agent that kept something.
+        """
+        from vademecum.agent.forget_user import forget_user
+
+        return forget_user(self, user, by=by, dry_run=dry_run)
 
     @lazy
     def queue(self) -> Queue:

@@ -1,4 +1,4 @@
-"""Is Claude Code's memory alive: what is registered, when each hook last ran, whether the context arrived.
+"""Is a client's memory alive: what is registered, when each hook last ran, whether the context arrived.
 
 Idea: settings say what should happen, heartbeats what did. Invariant: reads only; a file that cannot be read is a
 problem in the answer, not an error.
@@ -7,24 +7,17 @@ problem in the answer, not an error.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from pathlib import Path
+import re
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, cast
 
-from vademecum.clients.claude_code import (
-    CLIENT,
-    HOOKS,
-    Place,
-    Scope,
-    hooks_in,
-    is_vademecum,
-    our_hook,
-    our_server,
-    registered_servers,
-)
-from vademecum.clients.jsonedit import Document
-from vademecum.clients.settings import read
+from vademecum.clients.catalogue.types import Scope
+from vademecum.clients.edit import block
+from vademecum.clients.edit.files import read
+from vademecum.clients.edit.formats import opened
+from vademecum.clients.place import Place, hooks_in, is_vademecum, our_hook, our_server
 from vademecum.errors import UnreadableError
+from vademecum.late import dataclass
 from vademecum.store.heartbeats import Heartbeat, Heartbeats
 
 if TYPE_CHECKING:
@@ -44,7 +37,8 @@ class HookStatus:
 @dataclass(frozen=True, slots=True)
 class ClientStatus:
     """The whole picture. `context`: `arrived`, `printed` (seen only as the hook's output), `sent` (not checked yet),
-    `not seen`, or `never`; `context_at` in UTC ms. `problems` are sentences for the person.
+    `not seen`, or `never`; `context_at` in UTC ms. `rules` are the files that hold our block. `problems` are sentences
+    for the person.
     """
 
     client: str
@@ -53,6 +47,7 @@ class ClientStatus:
     context: str
     context_at: int | None
     problems: tuple[str, ...]
+    rules: tuple[Path, ...] = ()
 
     @property
     def installed(self) -> bool:
@@ -60,15 +55,22 @@ class ClientStatus:
         return bool(self.servers) and all(hook.scopes for hook in self.hooks)
 
 
-def claude_code_status(vm: Vademecum, project: Path | None = None) -> ClientStatus:
-    """The status of Claude Code for the project at `project` (default: working directory)."""
-    place, problems = Place.find(project), list[str]()
-    servers, scopes = list[str](), dict[str, list[Scope]]({event: [] for event in HOOKS})
+def client_status(vm: Vademecum, name: str, project: Path | None = None) -> ClientStatus:
+    """The status of the client `name` for the project at `project` (default: working directory).
+
+    Raises UsageError for a client that is not known.
+    """
+    place, problems = Place.find(name, project), list[str]()
+    described = place.client.hooks
+    events = described.events if described is not None and described.installed else ()
+    servers, scopes = list[str](), dict[str, list[Scope]]({event.name: [] for event in events})
     try:
-        for where, name, entry in registered_servers(place):
-            if is_vademecum(name, entry):
-                servers.append(f"{name} ({where})")
-                problems += _server_problems(name, where, entry)
+        for where, server, entry in place.registered_servers():
+            if is_vademecum(server, entry):
+                servers.append(f"{server} ({where})")
+                problems += _server_problems(name, server, where, entry)
+        if place.plugin is not None:
+            servers.append(f"memory provider ({place.plugin})")
     except UnreadableError as error:
         problems.append(error.message)
     for scope in place.scopes:
@@ -76,42 +78,62 @@ def claude_code_status(vm: Vademecum, project: Path | None = None) -> ClientStat
             problems += _look_at_hooks(place, scope, scopes)
         except UnreadableError as error:
             problems.append(error.message)
-    if os.environ.get("VADEMECUM_HOOKS"):
+    rules = _rules(place, problems)
+    if events and os.environ.get("VADEMECUM_HOOKS"):
         problems.append("VADEMECUM_HOOKS is set in this environment; `off` there switches all hooks off.")
-    beats = Heartbeats(vm.db).of(CLIENT)
+    beats = Heartbeats(vm.db).of(name)
     hooks = tuple(
-        HookStatus(event, hook, tuple(scopes[event]), beats.get(hook)) for event, (hook, _, _) in HOOKS.items()
+        HookStatus(event.name, event.hook, tuple(scopes[event.name]), beats.get(event.hook)) for event in events
     )
     problems += [f"{hook.hook}: {hook.last.detail}" for hook in hooks if hook.last and hook.last.outcome == "error"]
     context = beats.get("context")
     return ClientStatus(
-        CLIENT,
+        name,
         tuple(servers),
         hooks,
         context.outcome if context else "never",
         context.at if context else None,
-        tuple(problems),
+        tuple(dict.fromkeys(problems)),
+        rules,
     )
 
 
 def _look_at_hooks(place: Place, scope: Scope, scopes: dict[str, list[Scope]]) -> list[str]:
-    path = place.settings(scope)
-    raw = read(path)
-    if raw is None:
+    hooks, path = place.client.hooks, place.hooks(scope)
+    raw = read(path) if path else None
+    if hooks is None or path is None or raw is None:
         return []
-    document = Document(raw, path)
-    for event, _, _, hook in hooks_in(document):
-        if our_hook(hook) and event in scopes and scope not in scopes[event]:
+    document = opened(raw, path, hooks.format)
+    for event, _, hook in hooks_in(document, hooks):
+        if our_hook(hook, place.client.name) and event in scopes and scope not in scopes[event]:
             scopes[event].append(scope)
-    if document.get("disableAllHooks"):
-        return [f"{path} has disableAllHooks: Claude Code runs no hook at all."]
+    if hooks.off and document.get(hooks.off):
+        return [f"{path} has {hooks.off}: {place.client.title} runs no hook at all."]
     return []
 
 
-def _server_problems(name: str, where: str, entry: object) -> list[str]:
-    if not our_server(entry):
+def _rules(place: Place, problems: list[str]) -> tuple[Path, ...]:
+    found = list[Path]()
+    for scope in place.scopes:
+        try:
+            path = place.rules(scope)
+            if path is not None and block.find(read(path), path) is not None:
+                found.append(path)
+        except UnreadableError as error:
+            problems.append(error.message)
+    return tuple(found)
+
+
+def _server_problems(client: str, name: str, where: str, entry: object) -> list[str]:
+    if not our_server(entry, client):
         return [f"The server {name!r} ({where}) was not registered by vademecum."]
     command: Any = cast("dict[str, object]", entry).get("command")
-    if isinstance(command, str) and Path(command).is_absolute() and not Path(command).exists():
-        return [f"{command} is not there any more: run `vademecum client install claude-code` again."]
+    if isinstance(command, list):
+        command = next(iter(cast("list[object]", command)), None)
+    if isinstance(command, str) and _is_absolute(command) and not Path(command).exists():
+        return [f"{command} is not there any more: run `vademecum client install {client}` again."]
     return []
+
+
+def _is_absolute(command: str) -> bool:
+    return bool(re.match(r"/", command)) or PureWindowsPath(command).is_absolute()

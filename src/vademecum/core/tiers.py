@@ -64,7 +64,7 @@ class CoreTier:
             record = known.get(sha256_of(text))
             origin = Origin.parse(record.origin) if record else Origin.file()
             session = record.session if record else None
-            owner = user if store == "user" else ""
+            owner = user if store == "user" else self._writer(selector, session)
             if selector.kind == "entry":
                 meant = selector.value in text
             else:
@@ -72,6 +72,12 @@ class CoreTier:
             if meant:
                 found.append(Copy(self.name, store, text, str(origin), user, session))
         return found
+
+    def _writer(self, selector: Selector, session: str | None) -> str:
+        """In whose session an entry of all users was written, when that matters."""
+        if selector.kind != "user" or session is None:
+            return ""
+        return quarantine.user_of(self._memory.gate.audit.store.db, session)
 
     def erase(self, copies: Sequence[Copy], texts: Sequence[str], by: Origin) -> None:  # noqa: ARG002  all are whole
         """See `Keeper.erase`."""

@@ -25,6 +25,7 @@ CLASSES: tuple[Trust, ...] = ("person", "owner", "assistant", "local", "file", "
 OWN_TOOLS = frozenset(
     {
         "memory",
+        "memory_files",
         "note",
         "session_search",
         "recall",

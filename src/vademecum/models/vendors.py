@@ -76,6 +76,12 @@ def build(spec: str, config: ModelConfig, env: Mapping[str, str]) -> tuple[Any, 
         ) from error
 
 
+def key_names(spec: str) -> tuple[str, ...]:
+    """The variables that may hold the key for the model `spec`; most are looked up only where the vendor has keys."""
+    vendor, colon, _ = spec.partition(":")
+    return (*(_names(vendor).get("api_key", ()) if colon else ()), "VADEMECUM_MODEL_KEY")
+
+
 def _split(spec: str) -> tuple[str, str]:
     """Vendor and name; a first part that is no vendor belongs to the name, as in `qwen3:8b`."""
     from pydantic_ai.providers import infer_provider_class

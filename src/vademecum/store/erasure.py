@@ -161,3 +161,28 @@ def cut(db: Database, texts: Sequence[str]) -> None:
                 )
             db.execute("DELETE FROM outbox WHERE instr(before, ?) > 0 OR instr(after, ?) > 0", (text, text))
         db.execute("DELETE FROM verdicts")
+
+
+def erase_user(db: Database, agent: str, user: str) -> None:
+    """Delete the rows that are left of a user of the agent once the texts are gone, also those that only name them.
+
+    The history keeps its rows. A fact that others have said as well is theirs from now on.
+    """
+    with db.atomic():
+        for table in ("proposals", "consolidations", "core_entries", "tokens"):
+            db.execute(f"DELETE FROM {table} WHERE agent = ? AND user = ?", (agent, user))
+        db.execute("DELETE FROM outbox WHERE agent = ? AND user = ? AND kind <> 'forget'", (agent, user))
+        db.execute(
+            "DELETE FROM jobs WHERE json_valid(payload) AND payload ->> 'agent' = ? AND payload ->> 'user' = ?",
+            (agent, user),
+        )
+        db.execute(
+            "UPDATE facts SET user = (SELECT e.user FROM fact_evidence e WHERE e.fact = facts.n ORDER BY e.n LIMIT 1)"
+            " WHERE agent = ? AND user = ? AND EXISTS (SELECT 1 FROM fact_evidence e WHERE e.fact = facts.n)",
+            (agent, user),
+        )
+        db.execute(
+            "DELETE FROM fact_owners WHERE user = ?"
+            " AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.owner = fact_owners.n)",
+            (user,),
+        )

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import apsw
 
 from vademecum.errors import UnreadableError
+from vademecum.store.foreign import read_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,8 @@ class HermesState:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        log = path.with_name(path.name + "-wal")
-        quiet = not log.exists() or log.stat().st_size == 0
-        uri = f"file:{quote(str(path.absolute()))}?mode=ro{'&immutable=1' if quiet else ''}"
         try:
-            self._connection: Any = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-            self._connection.set_busy_timeout(5_000)
+            self._connection = read_only(path)
             self._sessions = self._columns("sessions")
             self._messages = self._columns("messages")
         except apsw.Error as error:

@@ -157,6 +157,23 @@ def exists(db: Database, agent: str, session: str) -> bool:
     return db.one("SELECT 1 FROM sessions WHERE agent = ? AND id = ?", (agent, session)) is not None
 
 
+def sessions_of(db: Database, agent: str, user: str) -> list[str]:
+    """The ids of the agent's sessions with that user."""
+    return [row[0] for row in db.all("SELECT id FROM sessions WHERE agent = ? AND user = ?", (agent, user))]
+
+
+def rows_naming(db: Database, agent: str, user: str) -> int:
+    """How many rows of the history name that user of the agent."""
+    row = db.one("SELECT count(*) FROM audit WHERE agent = ? AND user = ?", (agent, user))
+    return 0 if row is None else int(row[0])
+
+
+def user_of(db: Database, session: str | None) -> str:
+    """Whose session that is; nothing for one that is not there."""
+    row = db.one("SELECT user FROM sessions WHERE id = ?", (session,))
+    return "" if row is None else str(row[0])
+
+
 def sources(db: Database, sessions: Iterable[str]) -> list[str]:
     """What the sessions with these ids were recorded or imported from."""
     found: dict[str, None] = {}

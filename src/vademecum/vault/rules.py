@@ -12,15 +12,16 @@ from unicodedata import category
 from vademecum.errors import UsageError
 
 
-def rules(agent: str, channel: str = "") -> str:
-    """The block for `agent`, which speaks with people on `channel`.
+def rules(agent: str, channel: str = "", home: str = "") -> str:
+    """The block for `agent`, which speaks with people on `channel`; `home` is its home where that is not the usual one.
 
     Raises UsageError for a name on several lines, or with what drives a terminal or ends the block.
     """
-    for name in (agent, channel):
+    for name in (agent, channel, home):
         if "-->" in name or any(category(character) in ("Cc", "Zl", "Zp") for character in name):
-            raise UsageError("A name of an agent or a channel is one line.", "Give the name alone.")
-    run = f"vademecum --agent {shlex.quote(agent)}"
+            raise UsageError("A name of an agent, a channel or a folder is one line.", "Give the name alone.")
+    at = f" --home {shlex.quote(home)}" if home else ""
+    run = f"vademecum{at} --agent {shlex.quote(agent)}"
     on = f" --channel {shlex.quote(channel)}" if channel else ""
     return f"""\
 <!-- vademecum rules: {agent} -->

@@ -69,7 +69,11 @@ def _hook(args: list[str]) -> str | None:
                 return None
             value = rest.pop(0)
         found[_GLOBAL[option]] = value
-    if len(rest) != 2 or rest[0] != "hook" or rest[1].startswith("-"):
+    if len(rest) < 2 or rest[0] != "hook" or rest[1].startswith("-"):
         return None
+    for word, after in zip(rest[2:], [*rest[3:], ""], strict=False):  # what is not known is left alone: hooks exit 0
+        option, equals, value = word.partition("=")
+        if option == "--client":
+            found["VADEMECUM_CLIENT"] = value if equals else after
     os.environ.update(found)
     return rest[1]

@@ -1,4 +1,4 @@
-"""`vademecum client` and `import`: other agents' homes.
+"""`vademecum client`: other agents' homes.
 
 Idea: reports of `clients/` as lines a person can check, line by changed line. Invariant: `--dry-run` shows the same
 and changes nothing.
@@ -6,30 +6,23 @@ and changes nothing.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from vademecum.clients.catalogue import NAMES
+from vademecum.errors import UsageError
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.output import ago, moment, plural, printable, table
-from vademecum.surfaces.cli.terminal import counting
+from vademecum.surfaces.cli.client_doctor import CONTEXT, doctor
+from vademecum.surfaces.cli.client_sync import sync
+from vademecum.surfaces.cli.output import ago, moment, printable, table
 
 if TYPE_CHECKING:
-    from vademecum.clients.claude_code import ClientReport
-    from vademecum.clients.imports import ImportReport
+    from vademecum.clients.install import ClientReport
     from vademecum.clients.status import ClientStatus
 
-CLIENT = click.Choice(["claude-code"])
+CLIENT = click.Choice(NAMES)
 Scope = Literal["user", "project"]
-
-CONTEXT = {
-    "arrived": "arrived: the client's own record of the session holds it",
-    "printed": "printed by the hook; the client's record does not show whether it was loaded",
-    "sent": "sent; not checked yet",
-    "not seen": "sent, and not seen in the client's record of the session",
-    "never": "never sent yet",
-}
 
 
 @click.group(cls=Group)
@@ -41,39 +34,74 @@ def client() -> None:
 @click.argument("name", type=CLIENT, metavar="CLIENT")
 @click.option("--user", "scope", flag_value="user", default="user", help="For all your projects (default).")
 @click.option("--project", "scope", flag_value="project", help="For the project in this folder only.")
+@click.option(
+    "--rules/--no-rules",
+    default=None,
+    help="Put the block of `vademecum rules` into the text that the client always loads [where hooks do not say it].",
+)
+@click.option("--plugin", is_flag=True, help="Hermes: be its memory provider, in the place of an MCP server.")
+@click.option(
+    "--mine", multiple=True, metavar="ACCOUNT", help="With --plugin: a gateway account that is you, as telegram:42."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
-def install(app: App, name: str, scope: Scope, dry_run: bool) -> None:
-    """Register the MCP server and the hooks in the client's settings. CLIENT is `claude-code`.
+def install(
+    app: App, name: str, scope: Scope, rules: bool | None, *, plugin: bool, mine: tuple[str, ...], dry_run: bool
+) -> None:
+    """Register the MCP server, the hooks and the rules in the client's files.
+
+    \b
+    CLIENT is one of claude-code, claude-desktop, codex, cursor, gemini-cli,
+    hermes, openclaw, opencode, vscode.
 
     Settings that are there stay as they are; the files from before are kept, and `uninstall` puts them back.
     """
-    from vademecum.clients.claude_code import install as register
+    from vademecum.clients.install import install as register
 
-    _print_report(app, name, register(app.vm.home, app.vm.actor, scope=scope, dry_run=dry_run), "registered")
+    vm = app.vm
+    if plugin:
+        from vademecum.clients.hermes.install import plug_in
+
+        _require_hermes(name)
+        _print_report(app, name, plug_in(vm.home, vm.actor, mine=mine, dry_run=dry_run), "plugged in")
+        return
+    report = register(name, vm.home, vm.actor, scope=scope, rules=rules, dry_run=dry_run)
+    _print_report(app, name, report, "registered")
 
 
 @client.command()
 @click.argument("name", type=CLIENT, metavar="CLIENT")
 @click.option("--user", "scope", flag_value="user", default="user", help="From your own settings (default).")
 @click.option("--project", "scope", flag_value="project", help="From the project in this folder.")
+@click.option("--plugin", is_flag=True, help="Hermes: the memory provider.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.pass_obj
-def uninstall(app: App, name: str, scope: Scope, dry_run: bool) -> None:
-    """Take the server and the hooks out again. Files that nobody edited since come back byte for byte."""
-    from vademecum.clients.claude_code import uninstall as take_out
+def uninstall(app: App, name: str, scope: Scope, *, plugin: bool, dry_run: bool) -> None:
+    """Take all that `install` put in out again. Files that nobody edited since come back byte for byte."""
+    from vademecum.clients.install import uninstall as take_out
 
-    _print_report(app, name, take_out(app.vm.home, scope=scope, dry_run=dry_run), "taken out")
+    if plugin:
+        from vademecum.clients.hermes.install import unplug
+
+        _require_hermes(name)
+        _print_report(app, name, unplug(app.vm.home, dry_run=dry_run), "taken out")
+        return
+    _print_report(app, name, take_out(name, app.vm.home, scope=scope, dry_run=dry_run), "taken out")
+
+
+def _require_hermes(name: str) -> None:
+    if name != "hermes":
+        raise UsageError(f"{name} has no plug-in of ours. Nothing was changed.", "Leave --plugin out.")
 
 
 @client.command()
 @click.argument("name", type=CLIENT, metavar="CLIENT", default="claude-code")
 @click.pass_obj
 def status(app: App, name: str) -> None:
-    """Print whether memory arrives in the client: its server, each hook's last call, the context."""
-    from vademecum.clients.status import claude_code_status
+    """Print whether memory arrives in the client: its server, each hook's last call, the rules, the context."""
+    from vademecum.clients.status import client_status
 
-    found = claude_code_status(app.vm)
+    found = client_status(app.vm, name)
     if app.json:
         app.emit(_status_json(name, found))
         return
@@ -81,8 +109,13 @@ def status(app: App, name: str) -> None:
     if not found.installed and not found.servers:
         print(f"{name} does not use this memory yet: vademecum client install {name}")
     print(f"{style.dim('server ')}  {printable(', '.join(found.servers)) or 'not registered'}")
+    if found.rules:
+        print(f"{style.dim('rules  ')}  {printable(', '.join(str(path) for path in found.rules))}")
+    if not found.hooks:
+        print(style.dim("         This client runs no hooks of ours: the model has the tools."))
     arrived = f", {ago(found.context_at, now)}" if found.context_at is not None else ""
-    print(f"{style.dim('memory ')}  {CONTEXT.get(found.context, found.context)}{arrived}\n")
+    if found.hooks:
+        print(f"{style.dim('memory ')}  {CONTEXT.get(found.context, found.context)}{arrived}\n")
     rows = [
         (
             hook.event,
@@ -97,6 +130,10 @@ def status(app: App, name: str) -> None:
         print(line)
     for problem in found.problems:
         print(style.warn(f"! {printable(problem)}"))
+
+
+client.add_command(doctor)
+client.add_command(sync)
 
 
 def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
@@ -118,6 +155,7 @@ def _status_json(name: str, found: ClientStatus) -> dict[str, object]:
             }
             for hook in found.hooks
         ],
+        "rules": [str(path) for path in found.rules],
         "problems": list(found.problems),
     }
 
@@ -160,76 +198,3 @@ def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
             print(style.dim(f"  {note}"))
     else:
         print("Nothing had to be changed.")
-
-
-@click.group(name="import", cls=Group)
-def import_() -> None:
-    """Bring in what another agent has kept; each thing comes in once, however often this runs."""
-
-
-@import_.command(name="claude-code")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Count what would come in; store nothing.")
-@click.pass_obj
-def import_claude_code(app: App, path: Path | None, dry_run: bool) -> None:
-    """Bring in Claude Code's transcripts and memory files. PATH is a folder or one transcript [~/.claude/projects]."""
-    from vademecum.clients.import_claude_code import import_claude_code as take_over
-
-    with counting(json=app.json) as progress:
-        report = take_over(app.vm, path, dry_run=dry_run, progress=progress)
-    _print_import(app, report)
-
-
-@import_.command(name="hermes")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "--mine", multiple=True, metavar="ACCOUNT", help="A gateway account that is you, as telegram:42; repeatable."
-)
-@click.option("--dry-run", is_flag=True, help="Count what would come in; store nothing.")
-@click.pass_obj
-def import_hermes(app: App, path: Path | None, mine: tuple[str, ...], dry_run: bool) -> None:
-    """Bring in a Hermes home: memory, user profile, sessions. PATH is the home [$HERMES_HOME, ~/.hermes].
-
-    Sessions of other accounts of its gateway become sessions of users of that name. To use a Hermes home as it is
-    instead of copying it, see `vademecum init --adopt`.
-    """
-    from vademecum.clients.import_hermes import import_hermes as take_over
-
-    with counting(json=app.json) as progress:
-        report = take_over(app.vm, path, mine=mine, dry_run=dry_run, progress=progress)
-    _print_import(app, report)
-
-
-def _print_import(app: App, report: ImportReport) -> None:
-    problems = [{"path": str(p.path), "line": p.line, "why": p.why} for p in report.problems]
-    if app.json:
-        app.emit(
-            {
-                "success": True,
-                "dry_run": report.dry_run,
-                "sessions": report.sessions,
-                "messages": report.messages,
-                "notes_written": report.notes_written,
-                "entries": report.entries,
-                "known": report.known,
-                "problems": problems,
-                "notes": list(report.notes),
-            }
-        )
-        return
-    style = app.style
-    counts = [
-        plural(report.sessions, "session"),
-        plural(report.messages, "message"),
-        plural(report.notes_written, "note"),
-        plural(report.entries, "entry"),
-    ]
-    verb = "Would bring in" if report.dry_run else "Brought in"
-    print(f"{style.good('✓')} {verb} {', '.join(counts)}.")
-    if report.known:
-        print(style.dim(f"  {plural(report.known, 'item')} had come in before."))
-    for note in report.notes:
-        print(style.dim(f"  {note}"))
-    for problem in report.problems:
-        where = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
-        print(style.warn(f"! left out: {printable(where)}: {printable(problem.why)}"))

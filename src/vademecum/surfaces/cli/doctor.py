@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -58,9 +58,14 @@ def doctor(app: App, repair: bool) -> int:
         check = "config" if isinstance(error, ConfigError) else "home"
         findings = [Finding(check, "fail", error.message, error.hint)]
     else:
-        findings = [finding for name, check in CHECKS.items() for finding in _run(app, name, check)]
+        findings = [finding for name in CHECKS for finding in looked_at(app, name)]
         if repair:
             findings += _repair(app)
+    return print_findings(app, findings)
+
+
+def print_findings(app: App, findings: Sequence[Finding]) -> int:
+    """What was found, for people or as JSON. 1 when something is broken, else 0."""
     if app.json:
         app.emit_list([{"check": f.check, "state": f.state, "message": f.message, "hint": f.hint} for f in findings])
     else:
@@ -71,9 +76,10 @@ def doctor(app: App, repair: bool) -> int:
     return 1 if any(finding.state == "fail" for finding in findings) else 0
 
 
-def _run(app: App, name: str, check: Check) -> list[Finding]:
+def looked_at(app: App, name: str, check: Check | None = None) -> list[Finding]:
+    """What `check` finds, by default the one of that name; trouble in looking is a finding, too."""
     try:
-        return list(check(app))
+        return list((check or CHECKS[name])(app))
     except StorageError as error:
         if _free(app) < NO_SPACE:  # one cause, said once
             return [Finding(name, "warn", "It could not be looked at: see disk.")]
@@ -86,11 +92,11 @@ def _run(app: App, name: str, check: Check) -> list[Finding]:
 
 def _lines(style: Style, finding: Finding, check: str) -> list[str]:
     mark = {"ok": style.good("ok  "), "warn": style.warn("warn"), "fail": style.bad("FAIL")}[finding.state]
-    room = style.width - 16 if style.width else 0
+    room = style.width - 17 if style.width else 0
     first, *rest = wrapped(printable(finding.message), room)
-    lines = [f"{mark}  {check:<8}  {first}", *(" " * 16 + line for line in rest)]
+    lines = [f"{mark}  {check:<9}  {first}", *(" " * 17 + line for line in rest)]
     if finding.hint:
-        lines += [" " * 16 + style.dim(line) for line in wrapped(printable(finding.hint), room)]
+        lines += [" " * 17 + style.dim(line) for line in wrapped(printable(finding.hint), room)]
     return lines
 
 
@@ -372,9 +378,9 @@ def _tokens(app: App) -> Iterator[Finding]:
 
 
 def _clients(app: App) -> Iterator[Finding]:
-    from vademecum.clients.status import claude_code_status
+    from vademecum.clients.status import client_status
 
-    found = claude_code_status(app.vm)
+    found = client_status(app.vm, "claude-code")
     hint = "vademecum client status claude-code"
     for problem in found.problems:
         yield Finding("clients", "warn", f"Claude Code: {problem}", hint)

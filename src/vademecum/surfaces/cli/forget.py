@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -87,10 +86,20 @@ def release(app: App, selector: str) -> None:
 @click.argument("selector", required=False, metavar=f"[{SELECTOR}]")
 @click.option("--entry", metavar="TEXT", help="Forget one entry, wherever its text stands; a part of it will do.")
 @click.option("--session", metavar="ID", help="Forget a conversation and all that came from it.")
+@click.option("--user", metavar="NAME", help="Forget a person: all that every agent of the home keeps of them.")
 @click.option("--dry-run", is_flag=True, help="List what would go, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask (a person on a terminal is needed all the same).")
 @click.pass_obj
-def forget(app: App, selector: str | None, entry: str | None, session: str | None, dry_run: bool, yes: bool) -> None:
+def forget(
+    app: App,
+    selector: str | None,
+    *,
+    entry: str | None,
+    session: str | None,
+    user: str | None,
+    dry_run: bool,
+    yes: bool,
+) -> None:
     """Erase for good what came from somewhere, and print a receipt. It cannot be undone.
 
     SELECTOR is as for `vademecum quarantine`. Every copy goes: entries, notes, messages, proposals, texts beside the
@@ -100,16 +109,24 @@ def forget(app: App, selector: str | None, entry: str | None, session: str | Non
     \b
     vademecum forget --dry-run url:bad.example
     vademecum forget --entry "The staging host is north."
+    vademecum forget --user ana
     """
+    if user is not None:
+        if selector or entry or session:
+            raise UsageError("One thing is forgotten at a time.", "Leave out everything but --user.")
+        from vademecum.surfaces.cli.forget_user import forget_person
+
+        forget_person(app, user, dry_run=dry_run, yes=yes)
+        return
     chosen = _chosen(selector, entry, session)
     if dry_run:
-        app.emit(*_report(app, app.vm.forget(chosen, by=app.origin, dry_run=True)))
+        app.emit(*report(app, app.vm.forget(chosen, by=app.origin, dry_run=True)))
         return
     require_person(app.origin, "forget")
     if not yes and not _confirmed(app, chosen):
         app.emit({"success": True, "done": False}, "Nothing was erased.")
         return
-    app.emit(*_report(app, app.vm.forget(chosen, by=app.origin)))
+    app.emit(*report(app, app.vm.forget(chosen, by=app.origin)))
 
 
 def _chosen(selector: str | None, entry: str | None, session: str | None) -> Selector:
@@ -117,7 +134,9 @@ def _chosen(selector: str | None, entry: str | None, session: str | None) -> Sel
 
     given = [one for one in (selector, entry, session) if one]
     if len(given) != 1:
-        raise UsageError("Say what to forget: a SELECTOR, or --entry, or --session.", "`vademecum forget --help`")
+        raise UsageError(
+            "Say what to forget: a SELECTOR, or --entry, --session or --user.", "`vademecum forget --help`"
+        )
     if entry:
         return Selector("entry", entry)
     return Selector.parse(f"session:{session}" if session else given[0])
@@ -127,15 +146,16 @@ def _confirmed(app: App, chosen: Selector) -> bool:
     from vademecum.surfaces.cli.terminal import ask
 
     planned = app.vm.forget(chosen, by=app.origin, dry_run=True)
-    _, *lines = _report(app, planned)
+    _, *lines = report(app, planned)
     for line in lines:
         print(line, file=sys.stderr if app.json else sys.stdout)
     return ask("Erase this for good?") is True
 
 
-def _report(app: App, receipt: Receipt) -> tuple[object, *tuple[str, ...]]:
+def report(app: App, receipt: Receipt) -> tuple[dict[str, object], *tuple[str, ...]]:
+    """A receipt as scripts see it, then as lines for people."""
     style, left = app.style, [_located(one) for one in receipt.left]
-    data = {
+    data: dict[str, object] = {
         "success": True,
         "done": not receipt.dry_run,
         "dry_run": receipt.dry_run,
@@ -184,9 +204,10 @@ def _located(left: Left) -> Left:
         return left
     from dataclasses import replace
 
-    from vademecum.clients.claude_code import Place
+    from vademecum.clients.place import Place
 
-    found = sorted(Path(Place.find().config_folder, "projects").glob(f"*/{conversation}.jsonl"))
+    folder = Place.find(client).sessions
+    found = sorted(folder.glob(f"*/{conversation}.jsonl")) if folder else []
     return replace(left, place=str(found[0])) if found else left
 
 

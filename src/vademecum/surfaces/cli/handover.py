@@ -100,15 +100,24 @@ def resume(app: App, whose: str | None, budget: int) -> None:
 @click.command(cls=Command)
 @click.option("--agent", "name", metavar="NAME", help="Who is told; default: the agent of this command.")
 @click.option("--channel", default="", metavar="NAME", help="Where that agent speaks with people, such as telegram.")
+@click.option("--client", default="", metavar="NAME", help="Begin as the client's own file of rules has to begin.")
 @click.pass_obj
-def rules(app: App, name: str | None, channel: str) -> None:
-    """Print the protocol block for AGENTS.md, SOUL.md or CLAUDE.md.
+def rules(app: App, name: str | None, channel: str, client: str) -> None:
+    """Print the protocol block for AGENTS.md, SOUL.md, CLAUDE.md or a rule of an editor.
+
+    `vademecum client install` puts the same block in by itself.
 
     \b
     vademecum rules --agent ella --channel telegram >> AGENTS.md
+    vademecum rules --client cursor > .cursor/rules/vademecum.mdc
     """
     from vademecum.vault.rules import rules as block
 
-    agent = name or app.agent
-    text = block(agent, channel)
+    agent, header = name or app.agent, ""
+    if client:
+        from vademecum.clients.catalogue import client as described
+
+        found = described(client).rules
+        header = found.header if found else ""
+    text = header + block(agent, channel)
     app.emit({"agent": agent, "channel": channel, "text": text}, text.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""`vademecum mcp`, `serve`, `hook`: for programs rather than for people.
+"""`vademecum mcp`, `serve`, `pipe`, `hook`: for programs rather than for people.
 
 Idea: hand over to the surface and return its exit code. Invariant: nothing is printed here, since standard output
 belongs to the protocol.
@@ -41,6 +41,15 @@ def serve(app: App, host: str | None, port: int | None) -> int:
     from vademecum.surfaces.http import serve as serve_http
 
     return serve_http(app.vm, host, port)
+
+
+@click.command(cls=Command)
+@click.pass_obj
+def pipe(app: App) -> int:
+    """Serve a host with a loop of its own, in JSON lines over standard input and output; its plug-in runs this."""
+    from vademecum.surfaces.pipe import run_pipe
+
+    return run_pipe(app.vm)
 
 
 @click.command(cls=Command)

@@ -1,4 +1,4 @@
-"""The hooks that Claude Code calls: short-lived processes that never get in its way.
+"""The hooks that clients call: short-lived processes that never get in their way.
 
 Idea: read one JSON object from stdin, do a bounded piece of work, leave a sign of life, exit 0. Invariant: stdout holds
 what the client expects or nothing; every failure goes to stderr and the heartbeat row, none to the client; a process
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from vademecum.surfaces.hooks.handlers import Call
 
 DEADLINE_SECONDS = 3.0
-"""Below the shortest timeout that we register with the client (5 s); a stuck process ends itself then."""
+"""Below the shortest timeout that we register with any client (5 s); a stuck process ends itself then."""
 SWITCH = "VADEMECUM_HOOKS"
 """Set to `off` in the environment, hooks do nothing."""
+CLAUDE_CODE = "claude-code"
+"""Whose hooks these are when nobody says; they read the transcript. Those of others: `others`."""
+EVENTS = {"session-start": "SessionStart", "user-prompt": "UserPromptSubmit"}
+"""What Claude Code calls the hooks that give it something."""
 GUARD = "VADEMECUM_IN_HOOK"
 """Set for whatever a hook starts, so that an agent started from a hook records nothing."""
 
@@ -40,8 +44,9 @@ NAMES = {
     "precompact": "pre-compact",
     "tool": "tool",
     "posttooluse": "tool",
+    "answer": "answer",
 }
-"""Every name that is understood, and the hook that it means."""
+"""Every name that is understood, and the hook that it means; beside these the client's own names of its events."""
 
 
 def run(name: str) -> int:
@@ -62,18 +67,27 @@ def run(name: str) -> int:
 
 
 def _run(name: str, began: float) -> None:
-    hook = NAMES.get(name.lower())
-    if hook is None:
-        raise UsageError(f"There is no hook {name!r}; nothing was done.", f"Hooks: {', '.join(sorted(set(NAMES)))}.")
-    payload = _payload()
-    from vademecum.surfaces.hooks.handlers import Call, handle
+    client = os.environ.get("VADEMECUM_CLIENT") or CLAUDE_CODE
+    if client == CLAUDE_CODE:
+        hook = NAMES.get(name.lower())
+        if hook is None:
+            raise UsageError(
+                f"There is no hook {name!r}; nothing was done.", f"Hooks: {', '.join(sorted(set(NAMES.values())))}."
+            )
+        from vademecum.surfaces.hooks.handlers import Call, handle
 
-    with contextlib.closing(Call(hook, payload, began)) as call:
+        call = Call(hook, _payload(), began, event=EVENTS.get(hook, ""))
+    else:
+        from vademecum.surfaces.hooks.others import call_of, handle
+
+        call = call_of(client, NAMES.get(name.lower(), name), _payload(), began)
+    with contextlib.closing(call):
         try:
-            answer = handle(call)
+            given = handle(call)
         except Exception as error:
             _sign(call, "error", _words(error))
             raise
+        answer = given.shaped(call.output, call.event) if given is not None else None
         if answer:
             sys.stdout.write(json.dumps(answer) + "\n")  # ASCII: every console and pipe can carry it
             sys.stdout.flush()
@@ -84,7 +98,7 @@ def _run(name: str, began: float) -> None:
 
 def _payload() -> dict[str, Any]:
     if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("A hook reads the client's JSON from stdin.", "It is called by Claude Code, not by hand.")
+        raise UsageError("A hook reads the client's JSON from stdin.", "It is called by a client, not by hand.")
     try:
         payload = json.loads(sys.stdin.buffer.read())
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""What each hook does: give the snapshot, record what was said, end the session.
+"""What each hook of Claude Code does: give the snapshot, record what was said, end the session.
 
 Idea: every hook first takes over what the transcript holds beyond the cursor, for a bounded time; what is left waits
 for the next one. Invariant: a session keeps the snapshot that it was given until a boundary (start, clear, compaction),
@@ -16,7 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from vademecum.clients.recorder import CHANNEL, Recorder
+from vademecum.clients.context import Given
+from vademecum.clients.imports.recorder import CHANNEL, Recorder
 from vademecum.errors import LockedError, StorageError, VademecumError
 from vademecum.home import Home
 from vademecum.late import dataclass, field
@@ -25,8 +26,8 @@ from vademecum.store.heartbeats import Heartbeat, Heartbeats
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
+    from vademecum.clients.context import Context
     from vademecum.sessions.types import SessionInfo
-    from vademecum.surfaces.hooks.context import Context
 
 WORK_SECONDS = 0.09
 """How long a hook goes on taking over the transcript, in pieces of PIECE_BYTES."""
@@ -42,6 +43,16 @@ class Call:
     hook: str
     payload: dict[str, Any]
     began: float
+    event: str = ""
+    """The client's own name of the event."""
+    client: str = CHANNEL
+    output: str = "hookSpecificOutput"
+    """The catalogue's word for the shape in which the client takes context."""
+    silent: bool = False
+    """The client takes no context from this event."""
+    limit: int = 0
+    """How much of what a hook gives arrives at the model, 0: as with Claude Code."""
+    in_bytes: bool = False
     outcome: str = "ok"
     detail: str = ""
     after: list[Callable[[], None]] = field(default_factory=list["Callable[[], None]"])
@@ -69,7 +80,7 @@ class Call:
     @cached_property
     def recorder(self) -> Recorder:
         """The recorder of the client's conversation."""
-        return Recorder(self.vm, self.text("session_id"), chunk=PIECE_BYTES)
+        return Recorder(self.vm, self.text("session_id"), channel=self.client, chunk=PIECE_BYTES)
 
     def close(self) -> None:
         """Close the database, if it was opened, so that the write-ahead log is folded in."""
@@ -85,11 +96,15 @@ class Call:
         session = self.text("session_id") or None
         took = round((time.perf_counter() - self.began) * 1000)
         detail = self.vm.redactor.clean(detail)
-        Heartbeats(self.vm.db).beat(Heartbeat(CHANNEL, hook, self.vm.clock(), session, took, outcome, detail))
+        Heartbeats(self.vm.db).beat(Heartbeat(self.client, hook, self.vm.clock(), session, took, outcome, detail))
 
 
-def handle(call: Call) -> dict[str, Any] | None:
-    """Carry out `call`; what it returns goes to the client as JSON."""
+def handle(call: Call) -> Given | None:
+    """Carry out `call`; what it returns goes to the client."""
+    stranger = _stranger(call.payload)
+    if stranger:  # other programs run Claude Code's hooks, too, and have hooks of their own for us
+        call.client, call.outcome, call.detail = stranger, "skipped", "it ran a hook of Claude Code"
+        return None
     if not call.text("session_id") or call.payload.get("agent_id"):
         call.outcome, call.detail = "skipped", "a subagent" if call.payload.get("agent_id") else "no session_id"
         if call.hook == "tool" and call.text("session_id"):  # what a subagent fetched comes back in what it reports
@@ -98,26 +113,34 @@ def handle(call: Call) -> dict[str, Any] | None:
     match call.hook:
         case "session-start":
             try:
-                return _session_start(call)
+                return session_start(call)
             except (LockedError, StorageError) as error:
-                return _from_files(call, error)
+                return from_files(call, error)
         case "user-prompt":
             _record(call)
             call.recorder.open()
             call.recorder.prompt(call.text("prompt"), call.text("prompt_id"))
-            return _to_prompt(call)
+            return to_prompt(call)
         case "stop":
             session = call.recorder.open(reopen=False)  # an end that came first stays
             _checkpoint(call, session)
         case "session-end":
             _record(call)
-            _end(call)
+            end(call)
         case "tool":
             _record(call)
             _heard(call)
         case _:
             _record(call)
     return None
+
+
+def _stranger(payload: dict[str, Any]) -> str:
+    """The client whose call this is, by members that Claude Code does not send; empty when it is its own."""
+    if "cursor_version" in payload or "conversation_id" in payload:
+        return "cursor"
+    own = "permission_mode" in payload or "projects" in Path(str(payload.get("transcript_path", ""))).parts
+    return "vscode" if "sessionId" in payload or ("timestamp" in payload and not own) else ""
 
 
 def own_text(text: str, what: str, turn: str) -> str:
@@ -130,18 +153,18 @@ def _heard(call: Call) -> None:
     call.recorder.heard(call.text("tool_name"), cast("dict[str, Any]", used) if isinstance(used, dict) else {})
 
 
-def _to_prompt(call: Call) -> dict[str, Any] | None:
+def to_prompt(call: Call) -> Given | None:
     """What the bank knows about the prompt, and what is new in the shared log, for the client to add to it."""
-    from vademecum.surfaces.hooks.recalled import to_prompt, wanted
+    from vademecum.surfaces.hooks import recalled
 
     session = call.recorder.session or call.recorder.open()
     turn = call.text("prompt_id") or f"prompt:{call.vm.clock()}"
-    text = to_prompt(call.vm, session.id, call.text("prompt"), turn) if wanted(call.vm) else ""
+    wanted = recalled.wanted(call.vm)
+    text = recalled.to_prompt(call.vm, session.id, call.text("prompt"), turn) if wanted else ""
     parts = [part for part in (text, _unseen(call, session, turn)) if part]
     if not parts:
         return None
-    added = "\n".join(parts)
-    return {"hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": added}}
+    return Given("\n".join(parts))
 
 
 def _unseen(call: Call, session: SessionInfo, turn: str) -> str:
@@ -163,20 +186,26 @@ def _unseen(call: Call, session: SessionInfo, turn: str) -> str:
     return own_text(found.text, "what is new in the log that you share", turn)
 
 
-def _session_start(call: Call) -> dict[str, Any]:
+def session_start(call: Call, *, afresh: bool = False) -> Given:
+    """The snapshot: the session's own, a new one at a boundary or when it is to be made `afresh`."""
     from vademecum.agent.session import sha256, snapshot_now
-    from vademecum.surfaces.hooks.context import fit
 
     session = call.recorder.open()
     snapshot, source = session.snapshot, call.text("source")
-    if snapshot is None or source in {"compact", "clear"}:  # a boundary; a resumed session keeps its bytes
+    if snapshot is None or afresh or source in {"compact", "clear"}:  # a resumed session keeps its bytes
         snapshot = snapshot_now(call.vm)
         call.vm.history.set_snapshot(session.id, snapshot)
-    context = fit(snapshot, f"{session.id[-8:].lower()}-{sha256(snapshot)[:8]}", extra=_matters(call, session))
+    context = _fitted(call, snapshot, f"{session.id[-8:].lower()}-{sha256(snapshot)[:8]}", _matters(call, session))
     call.recorder.expect(context.canary)
-    call.beat("context", "sent", "")
+    call.beat("context", "sent", context.canary)
     call.detail = f"left out: {context.left_out}" if context.left_out else source
     return _answer(context)
+
+
+def _fitted(call: Call, snapshot: str, canary: str, extra: str = "") -> Context:
+    from vademecum.clients.context import CAP, fit, octets, units
+
+    return fit(snapshot, canary, extra=extra, cap=call.limit or CAP, measure=octets if call.in_bytes else units)
 
 
 def _matters(call: Call, session: SessionInfo) -> str:
@@ -211,27 +240,24 @@ class _Unrecorded(Home):
         return Path(os.devnull) / "state.db"
 
 
-def _from_files(call: Call, error: VademecumError) -> dict[str, Any]:
+def from_files(call: Call, error: VademecumError) -> Given:
     """The answer of session-start when the database refuses: the files are as sound as they were."""
     from vademecum.agent.session import sha256, snapshot_now
     from vademecum.agent.vademecum import Shared, Vademecum
-    from vademecum.surfaces.hooks.context import fit
 
     vm = call.files
     snapshot = snapshot_now(Vademecum(Shared(_Unrecorded(vm.home.root), vm.overrides, vm.clock), vm.actor))
     call.outcome, call.detail = "error", error.message
     sys.stderr.write(f"vademecum hook {call.hook}: {error.message}\n")
-    return _answer(fit(snapshot, f"files-{sha256(snapshot)[:8]}"), f"This start was not recorded: {error.message}")
+    context = _fitted(call, snapshot, f"files-{sha256(snapshot)[:8]}")
+    return _answer(context, f"This start was not recorded: {error.message}")
 
 
-def _answer(context: Context, trouble: str = "") -> dict[str, Any]:
-    answer: dict[str, Any] = {
-        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": context.text}
-    }
+def _answer(context: Context, trouble: str = "") -> Given:
     if context.left_out:
         short = f"Not all of the memory fits into the client's limit. Left out: {context.left_out}."
         trouble = f"{short} {trouble}".rstrip()
-    return answer | {"systemMessage": f"vademecum: {trouble}"} if trouble else answer
+    return Given(context.text, trouble)
 
 
 def _record(call: Call) -> int:
@@ -254,18 +280,23 @@ def _checkpoint(call: Call, session: SessionInfo) -> None:
     tool_calls = _record(call)
     arrival = call.recorder.arrival
     if arrival:
-        call.beat("context", arrival, "")
+        call.beat("context", arrival, call.recorder.expected)
     elif session.snapshot is not None and call.outcome == "ok":
         call.beat("context", "not seen", "the transcript does not show what session-start gave")
+    over(call, session, tool_calls)
+
+
+def over(call: Call, session: SessionInfo, tool_calls: int) -> None:
+    """An answer is complete: what is to be done in the background is queued."""
     if call.vm.config.background_model or call.vm.config.model:  # else no review is due, and its import is not cheap
         from vademecum.agent.review import review_due
 
         review_due(call.vm, session.id, tool_calls)
-    _retain(call, session)
-    _tell(call)
+    retain(call, session)
+    tell(call)
 
 
-def _tell(call: Call) -> None:
+def tell(call: Call) -> None:
     """Put what was said and answered into the outbox of an external memory; whoever runs longer delivers it."""
     if call.vm.config.memory.provider not in ("", "bank"):
         from vademecum.agent.outgoing import tell_recorded
@@ -273,7 +304,7 @@ def _tell(call: Call) -> None:
         tell_recorded(call.vm, (call.recorder.session or call.recorder.open(reopen=False)).id, over=True)
 
 
-def _retain(call: Call, session: SessionInfo) -> None:
+def retain(call: Call, session: SessionInfo) -> None:
     """Queue it: reading the rules takes longer than a hook may."""
     if call.vm.config.memory.provider:
         from vademecum.agent.retaining import enqueue_retention
@@ -281,7 +312,8 @@ def _retain(call: Call, session: SessionInfo) -> None:
         enqueue_retention(call.vm, session.id, folder=call.text("cwd"))
 
 
-def _end(call: Call) -> None:
+def end(call: Call) -> None:
+    """The conversation is over; of one in which nothing was said, nothing stays."""
     from vademecum.agent.review import enqueue_review
 
     history, reason = call.vm.history, call.text("reason") or "other"
@@ -291,8 +323,8 @@ def _end(call: Call) -> None:
     elif session.ended_at is None:
         history.end(session.id, reason)
         enqueue_review(call.vm, session.id, reason)
-        _retain(call, session)
-        _tell(call)
+        retain(call, session)
+        tell(call)
         if call.vm.config.memory.provider not in ("", "bank"):
             from vademecum.agent.outgoing import tell_end
 

@@ -27,6 +27,8 @@ IDLE_MS = 30 * 60 * 1000
 
 A desktop client keeps one connection for weeks; the next call then opens a session that has read memory again."""
 
+DAY_MS = 24 * 60 * 60 * 1000
+
 CLOSE_SECONDS = 3.0
 """How long the end of a conversation waits for a call in progress, in seconds."""
 
@@ -39,7 +41,8 @@ class Peer:
     """Who is calling: the memory it may use, and what tells its conversation apart.
 
     `outside` is the origin of everything that a caller writes who is not trusted; None for the assistant itself.
-    `recorded` names the channel in which hooks record the same client's conversations, empty when none do.
+    `recorded` names the channel in which hooks record the same client's conversations, empty when none do; `told` says
+    that those hooks, as far as they run, give what is new in the shared log with every prompt.
     """
 
     vm: Vademecum
@@ -47,6 +50,7 @@ class Peer:
     client: str = ""
     outside: Origin | None = None
     recorded: str = ""
+    told: bool = False
 
 
 class Conversation:
@@ -77,7 +81,10 @@ class Conversation:
             self._used_at = now
             if self.peer.recorded:
                 session.context.beside = self._recorded_beside()
-            return session.tool(name, args)
+            answer = session.tool(name, args)
+            if self.peer.told and name in ("vault_log", "vault_state"):
+                self._no_news_there(session)
+            return answer
 
     def unseen(self) -> str:
         """What this conversation has not seen of the shared log, as text for the end of a result; "" when nothing is.
@@ -88,7 +95,7 @@ class Conversation:
 
         with self._lock:
             session, vm = self._session, self.peer.vm
-            if session is None or self.peer.recorded:
+            if session is None or self._told_by_hooks():
                 return ""
             now, parts = self._clock(), list[str]()
             try:
@@ -155,6 +162,24 @@ class Conversation:
         vm = self.peer.vm
         found = vm.history.recent(10, channel=self.peer.recorded)
         return tuple(one.id for one in found if one.ended_at is None and vm.clock() - one.last_at <= IDLE_MS)
+
+    def _no_news_there(self, session: Session) -> None:
+        """What was written here is no news in the client's own conversation, if only one of that day can be meant."""
+        from vademecum.store import vault as rows
+
+        vm, agent = self.peer.vm, self.peer.vm.actor.agent
+        found = vm.history.recent(10, channel=self.peer.recorded)
+        there = [one.id for one in found if one.ended_at is None and vm.clock() - one.last_at <= DAY_MS]
+        if len(there) == 1 and session.stored_id is not None:
+            wrote = [row for row in rows.shown(vm.db, agent, session.stored_id) if row.how == rows.WROTE]
+            rows.put_shown(vm.db, agent, there[0], wrote)
+
+    def _told_by_hooks(self) -> bool:
+        """True when the client's hook ran at a prompt not long ago: it may be switched off, or not be trusted yet."""
+        from vademecum.store.heartbeats import Heartbeats
+
+        last = Heartbeats(self.peer.vm.db).of(self.peer.recorded).get("user-prompt") if self.peer.told else None
+        return last is not None and last.outcome in ("ok", "behind") and self.peer.vm.clock() - last.at <= IDLE_MS
 
     def _end(self, reason: str) -> None:
         session, self._session = self._session, None

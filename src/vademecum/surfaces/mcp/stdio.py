@@ -18,6 +18,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from vademecum.agent.instructions import mcp_instructions
+from vademecum.clients.catalogue import NAMES, client
 from vademecum.surfaces.logs import log_to_stderr
 from vademecum.surfaces.mcp.background import Background
 from vademecum.surfaces.mcp.conversation import Conversations, Peer
@@ -88,5 +89,9 @@ class _Stdio:
             self._vm.close()
 
     def _peer(self, ctx: ServerRequestContext[Any, Any]) -> Peer:
-        # the installer's mark: this client's hooks record its conversations in a channel of that name
-        return Peer(self._vm, "stdio", client_name(ctx), recorded=os.environ.get("VADEMECUM_CLIENT", ""))
+        # the installer's mark: the hooks of some clients record its conversations in a channel of that name
+        name = os.environ.get("VADEMECUM_CLIENT", "")
+        known = client(name) if name in NAMES else None
+        recorded = name if known is not None and known.records else ""
+        told = known is not None and known.tells
+        return Peer(self._vm, "stdio", client_name(ctx), recorded=recorded, told=told)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vademecum.clients.transcript import OWN_TOOLS, Entry, Parser, Said, UnreadableLine, outside_tags, person_words
+from vademecum.clients.imports.transcript import (
+    OWN_TOOLS,
+    Entry,
+    Parser,
+    Said,
+    UnreadableLine,
+    outside_tags,
+    person_words,
+)
 from vademecum.gate.trust import digest_of, joined_outside, tool_origin
 from vademecum.ids import new_id
 from vademecum.late import dataclass
@@ -102,20 +110,27 @@ class Caught:
 
 
 class Recorder:
-    """Records one conversation of Claude Code, named by its own session id."""
+    """Records one conversation of the client `channel`, named by the client's own session id."""
 
-    def __init__(self, vm: Vademecum, conversation: str, *, chunk: int = 1 << 20) -> None:
+    def __init__(self, vm: Vademecum, conversation: str, *, channel: str = CHANNEL, chunk: int = 1 << 20) -> None:
         self.vm = vm
         self.conversation = conversation
+        self.channel = channel
         self.chunk = chunk
         self._imported = Imported(vm.db)
-        self._source = recorded(CHANNEL, vm.actor)
+        self._source = recorded(channel, vm.actor)
         self.session: SessionInfo | None = None
+
+    def _parser(self, calls: dict[str, list[Any]], *, since: int) -> Parser:
+        """What reads this client's lines, with what is left open of the lines before."""
+        return Parser(calls, since=since)
 
     def open(self, *, snapshot: str | None = None, opened_at: int | None = None, reopen: bool = True) -> SessionInfo:
         """The session of this conversation, made when missing and opened again when it had ended."""
-        name = f"{CHANNEL}:{self.conversation}"
-        found = self.vm.history.open(key=name, source=name, channel=CHANNEL, snapshot=snapshot, opened_at=opened_at)
+        name = f"{self.channel}:{self.conversation}"
+        found = self.vm.history.open(
+            key=name, source=name, channel=self.channel, snapshot=snapshot, opened_at=opened_at
+        )
         if found.ended_at is not None and reopen:
             found = self.vm.history.reopen(found.id)
         self.session = found
@@ -140,13 +155,46 @@ class Recorder:
             self._save(state, tail)
         return True
 
+    def answer(self, text: str, turn: str) -> bool:
+        """Store what the assistant has answered, of a client whose transcript is not read; False when it is stored.
+
+        Nobody saw what it read before, so the answer counts as made of something from outside.
+        """
+        words = text.strip()
+        if not words:
+            return False
+        with self.vm.db.atomic():
+            state, tail = self._load()
+            mark: Mark = (_hash(f"answer: {words}"), f"answer:{turn}" if turn else "", self.vm.clock())
+            if _known(state.prompts, mark):
+                return False
+            unseen = Said("heard", "", "", None, tool=self.channel, place="*")
+            self._store(
+                [unseen, Said("assistant", words, f"answer:{turn or new_id()}", mark[2])], state, fallback=mark[2]
+            )
+            state.prompts = [*state.prompts, mark][-REMEMBERED:]
+            self._save(state, tail)
+        return True
+
     def expect(self, canary: str) -> None:
-        """From now on look for `canary` in what the client put into the context."""
+        """From now on look for `canary` in what the client put into the context; empty: nothing is in it."""
         with self.vm.db.atomic():
             state, tail = self._load()
             if state.canary != canary:
                 state.canary, state.seen = canary, ""
                 self._save(state, tail)
+
+    @property
+    def expected(self) -> str:
+        """The mark that is looked for, empty when the context holds no snapshot."""
+        return self._load()[0].canary
+
+    def arrived(self) -> None:
+        """The mark was found in the client's own record of the conversation."""
+        with self.vm.db.atomic():
+            state, tail = self._load()
+            state.seen = "arrived"
+            self._save(state, tail)
 
     @property
     def arrival(self) -> str:
@@ -201,7 +249,7 @@ class Recorder:
             return None  # nothing new, or a half-written line: next time
         raw = b"".join(pieces)
         whole = raw[: raw.rfind(b"\n") + 1]
-        parser, lines = Parser(state.calls, since=state.since), whole.split(b"\n")[:-1]
+        parser, lines = self._parser(state.calls, since=state.since), whole.split(b"\n")[:-1]
         batch = _Batch(state.offset + len(whole), "", state.line + len(lines), parser.calls, state.canary)
         if not whole:
             batch.end = _after_line(stream)
@@ -264,7 +312,7 @@ class Recorder:
     def _begun(self, state: _State) -> bool:
         """True when this conversation has a session."""
         known = self.session is not None or state.title_rank >= 0
-        return known or self.vm.history.by_key(f"{CHANNEL}:{self.conversation}") is not None
+        return known or self.vm.history.by_key(f"{self.channel}:{self.conversation}") is not None
 
     def _is_known_prompt(self, said: Said, state: _State) -> bool:
         if said.role != "user" or said.source.startswith("prompt:"):

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.agent.taint import Trail, outside_of, rules, taint
-from vademecum.clients.imports import ImportReport, Progress, Tally
-from vademecum.clients.transcript import RESULT_CHARS, shortened
+from vademecum.clients.imports.report import ImportReport, Progress, Tally
+from vademecum.clients.imports.transcript import RESULT_CHARS, shortened
 from vademecum.core.entries import Document
 from vademecum.errors import NotFoundError, VademecumError
 from vademecum.gate.trust import tool_origin

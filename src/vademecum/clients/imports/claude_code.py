@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
-from vademecum.clients.claude_code import Place
-from vademecum.clients.imports import ImportReport, Progress, Tally
-from vademecum.clients.recorder import CHANNEL, Recorder
+from vademecum.clients.imports.recorder import CHANNEL, Recorder
+from vademecum.clients.imports.report import ImportReport, Progress, Tally
+from vademecum.clients.imports.takeover import take_transcript
+from vademecum.clients.place import Place
 from vademecum.core.note_types import NoteType
 from vademecum.errors import NotFoundError, VademecumError
 from vademecum.frontmatter import FrontMatter
@@ -38,7 +39,7 @@ def import_claude_code(
     `path` may also be one project's folder or one transcript. Run again, it takes over only what is new. Memory is
     bounded: a transcript is read a megabyte at a time. Raises NotFoundError when there is nothing at `path`.
     """
-    root = path or Place.find().config_folder / "projects"
+    root = path or cast("Path", Place.find("claude-code").sessions)
     if not root.exists():
         raise NotFoundError(f"There is nothing at {root}; nothing was imported.", "Give the path of the projects.")
     transcripts, memories = [root] if root.is_file() else _transcripts(root), list[Path]()
@@ -67,23 +68,8 @@ def _transcripts(root: Path) -> list[Path]:
 
 
 def _take_transcript(vm: Vademecum, path: Path, tally: Tally) -> None:
-    recorder = Recorder(vm, path.stem)
     live = vm.history.by_key(f"{CHANNEL}:{path.stem}") is not None
-    try:
-        caught = recorder.look_ahead(path) if tally.dry_run else recorder.catch_up(path)
-    except OSError as error:
-        tally.problem(path, 0, error.strerror or str(error))
-        return
-    tally.problems += caught.problems
-    tally.messages += caught.messages
-    tally.sessions += caught.messages > 0
-    tally.known += caught.messages == 0
-    if recorder.session is not None and not live and not tally.dry_run:
-        vm.history.end(recorder.session.id, "imported")
-    elif recorder.session is not None and caught.messages and not tally.dry_run:  # a conversation that goes on
-        from vademecum.agent.retaining import enqueue_retention
-
-        enqueue_retention(vm, recorder.session.id)
+    take_transcript(Recorder(vm, path.stem), path, tally, live=live)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,8 @@ class Parser:
 
     def entry(self, raw: bytes) -> Entry:
         """What the line `raw` holds. Raises UnreadableLine."""
-        line = _decode(raw)
-        if self.since and (_time(line) or 0) <= self.since:
+        line = decoded(raw)
+        if self.since and (time_of(line) or 0) <= self.since:
             return _NOTHING
         entry = self._entry(raw, line)
         if line.get("forkedFrom") or line.get("isSidechain"):  # kept elsewhere, yet this context has heard of it
@@ -231,9 +231,9 @@ class Parser:
         text = _flat(block.get("content"))
         if name.startswith(OWN_TOOLS):
             name, text = name.removeprefix(OWN_TOOLS), "(an answer of vademecum itself)"
-        source = f"{_uuid(raw, line)}:{number}"
+        source = f"{uuid_of(raw, line)}:{number}"
         text = shortened(text, RESULT_CHARS)
-        return Said("tool", text, source, _time(line), tool=name or "tool", args=args, place=place)
+        return Said("tool", text, source, time_of(line), tool=name or "tool", args=args, place=place)
 
     def _outputs(self, text: str) -> list[Said]:
         """What a message with a program's output makes the context hear; a shell's is judged by its command."""
@@ -252,7 +252,7 @@ class Parser:
         return [one for number, one in enumerate(said) if one not in said[:number]]
 
     def _said(self, role: Speaker, text: str, raw: bytes, line: dict[str, Any]) -> Said:
-        return Said(role, text, _uuid(raw, line), _time(line), prompt=_text(line.get("promptId")))
+        return Said(role, text, uuid_of(raw, line), time_of(line), prompt=_text(line.get("promptId")))
 
 
 def _heard(tool: str, place: str = "") -> Said:
@@ -326,7 +326,8 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"
 
 
-def _decode(raw: bytes) -> dict[str, Any]:
+def decoded(raw: bytes) -> dict[str, Any]:
+    """The JSON object that `raw` is. Raises UnreadableLine."""
     try:
         line = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
@@ -344,11 +345,13 @@ def _by_person(line: dict[str, Any]) -> bool:
     return not isinstance(origin, dict) or cast("dict[str, object]", origin).get("kind", "human") == "human"
 
 
-def _uuid(raw: bytes, line: dict[str, Any]) -> str:
+def uuid_of(raw: bytes, line: dict[str, Any]) -> str:
+    """What names a line within its transcript: its uuid, else the hash of its bytes."""
     return _text(line.get("uuid")) or "sha256-" + hashlib.sha256(raw.strip()).hexdigest()[:32]
 
 
-def _time(line: dict[str, Any]) -> int | None:
+def time_of(line: dict[str, Any]) -> int | None:
+    """When a line was written, UTC ms; None when it does not say."""
     stamp = line.get("timestamp")
     try:
         return parse_iso(stamp) if isinstance(stamp, str) else None

@@ -87,6 +87,19 @@ class Ledger:
         except (FileNotFoundError, ValueError):
             return True
 
+    def knows(self, path: Path) -> bool:
+        """True when we changed the file and did not take it back."""
+        return self._record(path).exists()
+
+    def put_aside(self, path: Path) -> bytes | None:
+        """The bytes from before our first change, as far as they are known; None when there was no file."""
+        if not self.knows(path) or not self.existed(path):
+            return None
+        try:
+            return self.copy(path).read_bytes()
+        except FileNotFoundError:
+            return None
+
     def keep(self, edit: Edit, *, ours_before: bool) -> Path | None:
         """Put the bytes before `edit` aside; `ours_before`: the file already held something of ours.
 

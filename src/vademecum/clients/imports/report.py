@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vademecum.clients.recorder import Problem
+from vademecum.clients.imports.recorder import Problem
 
 __all__ = ["ImportReport", "Problem", "Progress", "Tally"]
 
@@ -34,6 +34,7 @@ class ImportReport:
     known: int
     problems: tuple[Problem, ...]
     notes: tuple[str, ...] = ()
+    facts: int = 0
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Tally:
     entries: int = 0
     known: int = 0
     staged: int = 0
+    facts: int = 0
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
 
@@ -67,4 +69,5 @@ class Tally:
             self.known,
             tuple(self.problems),
             tuple(self.notes),
+            self.facts,
         )

@@ -1,0 +1,108 @@
+"""Which files of a home an export takes, and how they are named in it.
+
+Idea: files are the truth and go out byte for byte. Invariant: keys, locks, temporary files and what another program
+keeps in an adopted folder stay where they are; the configuration goes without secrets and without this machine's paths
+of agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vademecum.agent.vademecum import agent_names
+from vademecum.clients.edit.yaml import Document
+from vademecum.disk import read_bytes
+from vademecum.errors import UnreadableError
+from vademecum.gate.selector import Selector
+from vademecum.home import AgentFolder, folder_name
+from vademecum.model import OWNER
+from vademecum.vault.paths import VaultPaths
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+
+SKIPPED = (".lock", ".tmp", ".before-repair")
+FOLDERS = ("memories", "notes", "skills", "memory")
+"""The folders of an agent that are ours; a Hermes home has more."""
+
+
+def agent_files(vm: Vademecum, user: str | None) -> Iterator[tuple[str, bytes]]:
+    """The files of every agent, as `agents/<name>/...`; with `user` only that person's own."""
+    for name in agent_names(vm.home, vm.config):
+        folder = vm.home.agent(name, vm.config)
+        for path in _of_agent(folder, user):
+            data = read_bytes(path)
+            if data is not None:
+                yield f"agents/{folder_name(name)}/{path.relative_to(folder.root).as_posix()}", data
+
+
+def _of_agent(folder: AgentFolder, user: str | None) -> Iterator[Path]:
+    if user is not None:
+        if folder.store("user", user).is_file():
+            yield folder.store("user", user)
+        return
+    if folder.soul.is_file():
+        yield folder.soul
+    for name in FOLDERS:
+        yield from files_below(folder.root / name)
+
+
+def files_below(root: Path) -> Iterator[Path]:
+    """The plain files below `root` in a fixed order; hidden ones, locks and what a killed writer left are none."""
+    if not root.is_dir():
+        return
+    for path in sorted(root.iterdir()):
+        if path.name.startswith(".") or path.name.endswith(SKIPPED):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from files_below(path)
+        elif path.is_file():
+            yield path
+
+
+def config_text(vm: Vademecum) -> tuple[bytes, str]:
+    """`config.yaml` without secrets and without the folders of adopted agents; and what to say when it is left out."""
+    raw = read_bytes(vm.home.config)
+    if raw is None:
+        return b"", ""
+    try:
+        document = Document(raw, vm.home.config)
+        if document.get("agents") is not None:
+            document.remove(("agents",))
+        text = document.bytes().decode()
+    except UnreadableError as error:
+        return b"", f"config.yaml was left out: {error.message}"
+    return vm.redactor.clean(text).encode(), ""
+
+
+def vault_of(vm: Vademecum) -> tuple[dict[str, object], Iterator[tuple[str, bytes]]]:
+    """Where the vault is, and its files when it lies in the home (`vault/...`)."""
+    root = VaultPaths.of(vm.home, vm.config.vault).root
+    if not root.resolve().is_relative_to(vm.home.root.resolve()):
+        return {"path": str(root), "copied": False}, iter(())
+    return {"path": root.relative_to(vm.home.root).as_posix(), "copied": True}, _of_vault(vm, root)
+
+
+def _of_vault(vm: Vademecum, root: Path) -> Iterator[tuple[str, bytes]]:
+    places = [*files_below(root), *files_below(root / ".vademecum" / "ledger")]
+    for path in places:
+        data = read_bytes(path)
+        if data is not None:
+            yield f"vault/{path.relative_to(root).as_posix()}", data
+    pinned = read_bytes(vm.home.keys / "pinned.json")
+    if pinned is not None:
+        yield "keys/pinned.json", pinned
+
+
+def copies_elsewhere(vm: Vademecum, user: str) -> Iterator[dict[str, Any]]:
+    """What was made of a person's words in what is not theirs: entries, notes, daily notes, pages of every agent."""
+    from vademecum.agent.quarantine import copies_of
+
+    for name in agent_names(vm.home, vm.config):
+        for copy in copies_of(vm.as_(agent=name, user=OWNER), Selector("user", user)):
+            own = copy.tier == "core" and copy.place == "user" and copy.user == user
+            if own or copy.tier in ("sessions", "facts", "proposals"):
+                continue
+            yield {"agent": name, "tier": copy.tier, "place": copy.place, "origin": copy.origin, "text": copy.text}

@@ -1,0 +1,379 @@
+"""Putting vademecum into a client, and taking it out: the MCP server, the hooks, the block of rules.
+
+Idea: the same for every client; the catalogue says which files and shapes. What is ours carries a mark, so that it is
+found again whatever the person changed around it. Invariant: installing twice changes nothing the second time, and
+nothing of anybody else is touched; a registration that is not ours is a reason to refuse, not to overwrite.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from vademecum.clients.catalogue import NAMES
+from vademecum.clients.catalogue.machine import Machine
+from vademecum.clients.catalogue.types import Client, Scope
+from vademecum.clients.edit import block
+from vademecum.clients.edit.files import Edit, FileChange, Ledger, read, write_all
+from vademecum.clients.edit.formats import opened
+from vademecum.clients.place import (
+    SERVER,
+    Place,
+    hooks_in,
+    is_vademecum,
+    misshapen,
+    our_hook,
+    our_server,
+    runs_vademecum,
+)
+from vademecum.clients.wanted import Wanted, executable
+from vademecum.errors import RefusedError, UsageError
+from vademecum.home import Home
+from vademecum.late import dataclass
+from vademecum.model import Actor
+
+if TYPE_CHECKING:
+    from vademecum.clients.edit.document import Document, Step
+
+RULES = "rules"
+"""Who put a block of rules aside: not one client, since several may read the same file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReport:
+    """What an install or uninstall did, or would do when `dry_run`. `notes` are sentences for the person."""
+
+    client: str
+    scope: Scope
+    dry_run: bool
+    changes: tuple[FileChange, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        """True when some file is (or would be) different afterwards."""
+        return any(change.action != "none" for change in self.changes)
+
+
+def install(
+    name: str,
+    home: Home,
+    actor: Actor,
+    *,
+    scope: Scope = "user",
+    project: Path | None = None,
+    rules: bool | None = None,
+    dry_run: bool = False,
+    command: str | None = None,
+    machine: Machine | None = None,
+) -> ClientReport:
+    """Register the MCP server, the hooks and the rules of `actor` in `home` with the client `name`.
+
+    `project` is the root whose files are meant in that scope (default: working directory); there the command is found
+    on PATH, since those files are shared. `rules` says whether the block of rules goes into the text that the client
+    always loads (None: as the catalogue says). Raises UsageError, UnreadableError, RefusedError (already registered
+    otherwise, or read-only), ConflictError or StorageError; then nothing was changed.
+    """
+    place = Place.find(name, project, machine)
+    client = place.client
+    _require(client, scope, place.servers(scope))
+    line = command or (executable() if scope == "user" else "vademecum")
+    wanted = Wanted(client, home, actor, scope, line, place.machine.platform)
+    _refuse_double(place, scope)
+    edits = [(_with_entries(path, place, scope, wanted), client.name) for path in _settings(place, scope)]
+    path = place.rules(scope)
+    wants = client.rules is not None and (not client.rules.asked if rules is None else rules)
+    if path is not None and client.rules is not None and wants:
+        edits.append((_with_rules(place, path, wanted, client.rules.header), RULES))
+    notes = [f"{folder} is new: is {client.title} installed here?" for folder in _new_folders(place, scope)]
+    notes += [*client.notes, *(client.project_notes if scope == "project" else ())]
+    notes += [note for edit, owner in edits if owner == RULES for note in _over_budget(place, edit)]
+    due = [(edit, owner) for edit, owner in edits if edit.action != "none"]
+    kept = dict[Path, Path | None]()
+    if not dry_run:
+        for edit, owner in due:
+            ledger = Ledger(home, owner)
+            if owner == RULES:
+                ours = ledger.knows(edit.path) and block.find(edit.before, edit.path) is not None
+            else:
+                ours = _holds_ours(edit, place, scope)
+            kept[edit.path] = ledger.keep(edit, ours_before=ours)
+        write_all([edit for edit, _ in due])
+    changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit, _ in edits)
+    return ClientReport(name, scope, dry_run, changes, tuple(notes) if due else ())
+
+
+def uninstall(
+    name: str,
+    home: Home,
+    *,
+    scope: Scope = "user",
+    project: Path | None = None,
+    dry_run: bool = False,
+    machine: Machine | None = None,
+) -> ClientReport:
+    """Take it all out again: the old bytes when nobody edited since, else only what carries our mark.
+
+    Rules that another client reads from the same file stay, and those that a person put there. Raises the errors of
+    `install`.
+    """
+    place = Place.find(name, project, machine)
+    _require(place.client, scope, place.servers(scope))
+    edits, notes = list[tuple[Edit, str]](), list[str]()
+    for file in _settings(place, scope):
+        edits.append((_without_entries(file, place, scope, Ledger(home, name)), name))
+    path = place.rules(scope)
+    if path is not None and (raw := read(path)) is not None and block.find(raw, path) is not None:
+        sharers = _sharers(place, scope, path)
+        if not Ledger(home, RULES).knows(path):
+            notes.append(f"The rules in {path} were not put there from this home: they stay.")
+        elif sharers:
+            notes.append(f"The rules in {path} stay: {', '.join(sharers)} reads them, too.")
+        else:
+            edits.append((_without_rules(path, raw, Ledger(home, RULES), place.client), RULES))
+    if not dry_run:
+        write_all([edit for edit, _ in edits if edit.action != "none"])
+        for edit, owner in edits:
+            Ledger(home, owner).forget(edit.path)
+    changes = tuple(FileChange(edit.path, edit.action, edit.lines) for edit, _ in edits)
+    return ClientReport(name, scope, dry_run, changes, tuple(notes))
+
+
+def _require(client: Client, scope: Scope, servers: Path | None) -> None:
+    if scope not in client.servers.files:
+        raise UsageError(
+            f"{client.title} has no settings of a {scope}. Nothing was changed.", "Leave the option out: for yourself."
+        )
+    if servers is None:
+        raise UsageError(f"{client.title} keeps no settings on this platform that are known here.")
+
+
+def _settings(place: Place, scope: Scope) -> list[Path]:
+    """The settings files of `scope`, each once: several clients hold servers and hooks in one."""
+    found = [path for path in (place.servers(scope), place.hooks(scope)) if path is not None]
+    return list({os.path.realpath(path): path for path in reversed(found)}.values())[::-1]
+
+
+def _new_folders(place: Place, scope: Scope) -> list[Path]:
+    servers = place.servers(scope)
+    return [servers.parent] if scope == "user" and servers is not None and not servers.parent.exists() else []
+
+
+def _same(one: Path | None, other: Path | None) -> bool:
+    return one is not None and other is not None and os.path.realpath(one) == os.path.realpath(other)
+
+
+def _refuse_double(place: Place, scope: Scope) -> None:
+    client = place.client
+    if place.plugin is not None:
+        raise RefusedError(
+            f"vademecum is the memory provider of {client.title} already ({place.plugin}). Nothing was changed.",
+            "The plug-in brings the same tools. To have the server instead, take it out first: "
+            f"`vademecum client uninstall {client.name} --plugin`.",
+        )
+    for where, name, entry in place.registered_servers():
+        if is_vademecum(name, entry) and not (our_server(entry, client.name) and where == f"{scope} scope"):
+            raise RefusedError(
+                f"{client.title} already has vademecum as the server {name!r} ({where}). Nothing was changed.",
+                "Two registrations would give the model every tool twice. Remove that one first "
+                f"(`vademecum client uninstall {client.name}`, for a project with `--project`; else by hand).",
+            )
+    for path in place.hook_files():
+        raw = read(path)
+        if raw is None or client.hooks is None:
+            continue
+        for event, _, hook in hooks_in(opened(raw, path, client.hooks.format), client.hooks):
+            if runs_vademecum(hook) and not (our_hook(hook, client.name) and _same(path, place.hooks(scope))):
+                raise RefusedError(
+                    f"{path} already runs a vademecum hook at {event}. Nothing was changed.",
+                    "Twice would put memory into the context twice. Remove that hook, or uninstall the other scope.",
+                )
+
+
+def _opened(path: Path, raw: bytes | None, place: Place, scope: Scope) -> Document:
+    hooks = place.client.hooks
+    own = hooks is not None and not _same(path, place.servers(scope))
+    return opened(raw, path, hooks.format if hooks is not None and own else place.client.servers.format)
+
+
+def _with_entries(path: Path, place: Place, scope: Scope, wanted: Wanted) -> Edit:
+    raw = read(path)
+    document, lines = _opened(path, raw, place, scope), list[str]()
+    if _same(path, place.hooks(scope)):
+        lines += _add_hooks(document, wanted)
+    if _same(path, place.servers(scope)):
+        lines += _add_server(document, wanted)
+    return _edit(path, raw, document, lines)
+
+
+def _add_server(document: Document, wanted: Wanted) -> list[str]:
+    way, entry = wanted.client.servers.way, wanted.server()
+    for depth in range(len(way)):
+        here = document.get(*way[: depth + 1])
+        if here is None:
+            value: dict[str, Any] = {SERVER: entry}
+            for step in reversed(way[depth + 1 :]):
+                value = {step: value}
+            return _plus(document.insert(way[:depth], way[depth], value))
+        if not isinstance(here, dict):
+            raise misshapen(document.path, ".".join(way[: depth + 1]), "a mapping")
+    servers = cast("dict[str, object]", document.get(*way))
+    name = next((name for name, found in servers.items() if our_server(found, wanted.client.name)), None)
+    if name is None:
+        return _plus(document.insert(way, SERVER, entry))
+    return _plus(document.replace((*way, name), entry)) if servers[name] != entry else []
+
+
+def _add_hooks(document: Document, wanted: Wanted) -> list[str]:
+    hooks, lines = wanted.client.hooks, list[str]()
+    if hooks is None:
+        return lines
+    events = {event.name: event for event in hooks.events}
+    found = [(event, way, hook) for event, way, hook in hooks_in(document, hooks) if our_hook(hook, wanted.client.name)]
+    for event, way, hook in found:
+        if event in events and hook != (entry := wanted.hook(hooks, events[event])):
+            lines += _plus(document.replace(way, entry))
+    missing = [events[event] for event in events if event not in {event for event, *_ in found}]
+    if missing and document.get("hooks") is None:
+        lines += _plus(document.insert((), "hooks", {event.name: [wanted.group(hooks, event)] for event in missing}))
+    else:
+        for event in reversed(missing):  # each goes to the front
+            if document.get("hooks", event.name) is None:
+                lines += _plus(document.insert(("hooks",), event.name, [wanted.group(hooks, event)]))
+            else:
+                lines += _plus(document.insert(("hooks", event.name), 0, wanted.group(hooks, event)))
+    for name, value in hooks.root.items() if lines else ():
+        if document.get(name) is None:
+            lines += _plus(document.insert((), name, value))
+    return lines
+
+
+def _without_entries(path: Path, place: Place, scope: Scope, ledger: Ledger) -> Edit:
+    raw = read(path)
+    if raw is None:
+        return Edit(path, None, None, "none", ())
+    document, lines, client = _opened(path, raw, place, scope), list[str](), place.client
+    way, before = client.servers.way, _opened(path, ledger.put_aside(path), place, scope)
+    if _same(path, place.servers(scope)):
+        servers = document.get(*way)
+        for name, entry in list(cast("dict[str, object]", servers).items() if isinstance(servers, dict) else ()):
+            if our_server(entry, client.name):
+                lines += _minus(document.remove((*way, name)))
+                for depth in range(len(way), 0, -1):
+                    _drop_empty(document, before, way[:depth])
+    if _same(path, place.hooks(scope)) and client.hooks is not None:
+        lines += _remove_hooks(document, before, client)
+    known, original = ledger.original(path, raw)
+    if known:
+        return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
+    left = dict(document.value)
+    for name, value in client.hooks.root.items() if client.hooks else ():
+        if left.get(name) == value:
+            del left[name]
+    if lines and not left and not ledger.existed(path):
+        return Edit(path, raw, None, "delete", tuple(lines))
+    return _edit(path, raw, document, lines)
+
+
+def _remove_hooks(document: Document, before: Document, client: Client) -> list[str]:
+    lines = list[str]()
+    if client.hooks is None:
+        return lines
+    while (way := _first_of_ours(document, client)) is not None:
+        lines += _minus(document.remove(way))
+        if client.hooks.groups and not document.get(*way[:-1]):
+            document.remove(way[:-2])
+        _drop_empty(document, before, way[:2])
+        _drop_empty(document, before, way[:1])
+    return lines
+
+
+def _drop_empty(document: Document, before: Document, way: Sequence[Step]) -> None:
+    """Take out what only held entries of ours, but not what the person had empty."""
+    if before.get(*way) is None:
+        document.drop_empty(*way)
+
+
+def _first_of_ours(document: Document, client: Client) -> tuple[Step, ...] | None:
+    found = hooks_in(document, client.hooks) if client.hooks else ()
+    return next((way for _, way, hook in found if our_hook(hook, client.name)), None)
+
+
+def _with_rules(place: Place, path: Path, wanted: Wanted, header: str) -> Edit:
+    raw, text = read(path), wanted.rules()
+    held = block.find(raw, path)
+    if held == text:
+        return Edit(path, raw, raw, "none", ())
+    if held is not None and (sharers := _sharers(place, wanted.scope, path)):
+        raise RefusedError(
+            f"{path} holds the rules for {', '.join(sharers)}, which say something else. Nothing was changed.",
+            "One file, one agent: install both for the same agent, or this one with `--no-rules`.",
+        )
+    lines = [*(_minus(held) if held else ()), *_plus(text)]
+    return Edit(
+        path, raw, block.put(raw, text, path, header=header), "create" if raw is None else "change", tuple(lines)
+    )
+
+
+def _over_budget(place: Place, edit: Edit) -> list[str]:
+    """What the client will not load of the file that the rules stand at the end of."""
+    notes = list[str]()
+    for budget in place.client.budgets:
+        files = [path for template in budget.files if (path := place.loaded(template, edit.path)) is not None]
+        if not any(_same(path, edit.path) for path in files):
+            continue
+        texts = [edit.after if _same(path, edit.path) else read(path) for path in files]
+        size = sum(budget.size(text or b"") for text in texts)
+        if size > budget.limit:
+            notes.append(
+                f"{edit.path}: {size:,} {budget.unit}{' with the others' if len(files) > 1 else ''}, and "
+                f"{place.client.title} loads {budget.limit:,}: {budget.cut}. Shorten it, or the rules may not arrive."
+            )
+    return notes
+
+
+def _without_rules(path: Path, raw: bytes, ledger: Ledger, client: Client) -> Edit:
+    lines = tuple(_minus(block.find(raw, path) or ""))
+    known, original = ledger.original(path, raw)
+    if known:
+        return Edit(path, raw, original, "delete" if original is None else "restore", lines)
+    left = block.take_out(raw, path)
+    header = client.rules.header if client.rules else ""
+    if not ledger.existed(path) and left.decode("utf-8", "surrogateescape").split() in ([], header.split()):
+        return Edit(path, raw, None, "delete", lines)
+    return Edit(path, raw, left, "change", lines)
+
+
+def _sharers(place: Place, scope: Scope, path: Path) -> list[str]:
+    """The titles of other clients that have vademecum in `scope` and always load the same file."""
+    found = list[str]()
+    for name in NAMES:
+        other = Place.find(name, place.project, place.machine)
+        if name != place.client.name and other.is_registered(scope) and _same(other.rules(scope), path):
+            found.append(other.client.title)
+    return found
+
+
+def _holds_ours(edit: Edit, place: Place, scope: Scope) -> bool:
+    if edit.before is None:
+        return False
+    document, name = _opened(edit.path, edit.before, place, scope), place.client.name
+    servers = document.get(*place.client.servers.way)
+    held = cast("dict[str, object]", servers).values() if isinstance(servers, dict) else ()
+    return any(our_server(entry, name) for entry in held) or _first_of_ours(document, place.client) is not None
+
+
+def _edit(path: Path, raw: bytes | None, document: Document, lines: Sequence[str]) -> Edit:
+    if not lines:
+        return Edit(path, raw, raw, "none", ())
+    return Edit(path, raw, document.bytes(), "create" if raw is None else "change", tuple(lines))
+
+
+def _plus(piece: str) -> list[str]:
+    return [f"+ {line}" for line in piece.splitlines() if line.strip()]
+
+
+def _minus(piece: str) -> list[str]:
+    return [f"- {line}" for line in piece.splitlines() if line.strip()]

@@ -1,0 +1,102 @@
+"""Forgetting a person: no file of the home holds their words afterwards, and nothing but the history names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vademecum
+from vademecum.agent.vademecum import Vademecum
+from vademecum.errors import RefusedError, UsageError
+from vademecum.model import Actor, Origin
+from vademecum.store.tokens import Tokens
+
+PERSON = Origin.person()
+CANARY, NAME = "zyzzyvacanary", "anabanana"
+CONFIG = {"memory.write_approval": "off", "memory.daily_notes": True}
+
+
+def holding(root: Path, text: str) -> list[str]:
+    found = [p for p in root.rglob("*") if (p.is_file() and text.encode() in p.read_bytes()) or text in p.name]
+    return sorted(p.relative_to(root).as_posix() for p in found)
+
+
+@pytest.fixture
+def vm(tmp_path: Path) -> Vademecum:
+    """Two agents that have talked to a person and kept what they said in every tier."""
+    vm = vademecum.open(tmp_path / "home", config=CONFIG)
+    ana = vm.as_(user=NAME)
+    session = ana.session(key="hers", channel="telegram")
+    with session.turn(f"My {CANARY} cat is ill.") as turn:
+        turn.call("memory", {"action": "add", "target": "user", "content": f"Has a {CANARY} cat."})
+        turn.call("memory", {"action": "add", "target": "memory", "content": f"Somebody has a {CANARY} cat."})
+        note = {"action": "write", "name": "cat", "description": f"The {CANARY}", "type": "user", "content": CANARY}
+        turn.call("note", note)
+        turn.call("retain", {"text": f"The {CANARY} cat is ill."})
+        turn.call("note", {"action": "today", "content": f"Saw the {CANARY} cat."})
+        turn.answer(f"I keep that of the {CANARY} cat.")
+    ana.bank.retain(f"Likes {CANARY} cats.", kind="preference", origin=Origin.user(NAME), scope="user")
+    other = vm.as_(agent="lyra", user=NAME)
+    other.session().user(f"Hello, {CANARY}!")
+    other.memory.add("user", f"Says {CANARY}.", origin=Origin.user(NAME))
+    Tokens(vm.db).new(Actor("default", NAME))
+    vm.session(key="mine").user("I have a dog.")
+    vm.memory.add("memory", "The owner has a dog.", origin=Origin.user())
+    vm.bank.retain("The owner has a dog.", origin=Origin.user())
+    return vm
+
+
+def test_nothing_that_a_person_said_is_left_in_any_tier_of_any_agent(vm: Vademecum) -> None:
+    assert holding(vm.home.root, CANARY)
+    receipt = vm.forget_user(NAME, by=PERSON)
+    assert holding(vm.home.root, CANARY) == []
+    assert [agent for agent, _ in receipt.agents] == ["default", "lyra"]
+    tiers = {copy.tier for _, one in receipt.agents for copy in one.removed}
+    assert tiers >= {"core", "notes", "daily", "facts", "sessions"}
+    assert len(receipt.folders) == 2
+    assert {one.kind for one in receipt.left} == {"history"}
+
+
+def test_only_the_history_names_a_person_who_was_forgotten(vm: Vademecum) -> None:
+    vm.forget_user(NAME, by=PERSON)
+    assert holding(vm.home.root, NAME) == ["state.db"]
+    tables = [
+        row[0] for row in vm.db.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'")
+    ]
+    named = {
+        table
+        for table in tables
+        for (column,) in vm.db.all("SELECT name FROM pragma_table_info(?)", (table,))
+        if vm.db.one(f'SELECT 1 FROM {table} WHERE instr(CAST("{column}" AS TEXT), ?) > 0 LIMIT 1', (NAME,))
+    }
+    assert named == {"audit"}
+    assert vm.audit.verify() == []
+
+
+def test_what_others_said_stays(vm: Vademecum) -> None:
+    vm.forget_user(NAME, by=PERSON)
+    assert [entry.text for entry in vm.memory.entries("memory")] == ["The owner has a dog."]
+    assert vm.search_sessions("dog").results
+    assert [fact.text for fact in vm.bank.list()] == ["The owner has a dog."]
+
+
+def test_a_dry_run_says_what_would_go_and_an_agent_may_not(vm: Vademecum) -> None:
+    before = holding(vm.home.root, CANARY)
+    planned = vm.forget_user(NAME, by=Origin.assistant(), dry_run=True)
+    with pytest.raises(RefusedError):
+        vm.forget_user(NAME, by=Origin.assistant())
+    assert holding(vm.home.root, CANARY) == before
+    done = vm.forget_user(NAME, by=PERSON)
+    assert [one.removed for _, one in done.agents] == [one.removed for _, one in planned.agents]
+
+
+@pytest.mark.parametrize("name", ["owner", "", "*"])
+def test_the_owner_and_everybody_at_once_are_not_forgotten_by_name(vm: Vademecum, name: str) -> None:
+    with pytest.raises(UsageError):
+        vm.forget_user(name, by=PERSON)
+
+
+def test_forgetting_a_person_twice_finds_nothing_the_second_time(vm: Vademecum) -> None:
+    vm.forget_user(NAME, by=PERSON)
+    assert vm.forget_user(NAME, by=PERSON).agents == ()
