@@ -154,12 +154,41 @@ def test_nothing_of_other_repositories_is_shown_whatever_the_query_says(
     other = server.repo("evil/plans", private=True)
     server.issue(other, 7, "heater secrets", "heater")
     lib = opened(server, tmp_path, clock, repos=["acme/*"])
-    assert titles(lib.search("github", "heater repo:evil/plans")) == []
+    with pytest.raises(UsageError):
+        lib.search("github", "heater repo:evil/plans")
     assert {one.detail["repo"] for one in lib.search("github", "heater").items} == {repo.name}
     with pytest.raises(UsageError):
         lib.read("github:evil/plans#7")
     with pytest.raises(UsageError):
         lib.search("github", "heater", filters={"repo": "evil/plans"})
+    lib.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "plans repo:evil/plans", "plans REPO:evil/plans", 'plans repo:"evil/plans"', "org:evil", "user: evil",
+        "-repo:evil/x", "plans owner:evil", "enterprise:evil", "(plans repo:evil/plans)", "user:acme",
+        "relay OR plans", "relay | plans",
+    ],
+)  # fmt: skip
+def test_a_query_that_reaches_beyond_the_repositories_is_not_sent(
+    server: GitHubServer, clock: Held, tmp_path: Path, query: str
+) -> None:
+    lib = opened(server, tmp_path, clock, repos=["acme/heliotrope"])
+    with pytest.raises(UsageError):
+        lib.search("github", query)
+    assert server.requests == []
+    lib.close()
+
+
+def test_a_query_that_leaves_a_repository_out_stays_within_the_others(
+    server: GitHubServer, clock: Held, tmp_path: Path
+) -> None:
+    filled(server)
+    lib = opened(server, tmp_path, clock, repos=["acme/heliotrope"])
+    lib.search("github", "heater -repo:acme/heliotrope")
+    assert all(" repo:acme/heliotrope" in one.query["q"] for one in server.requests)
     lib.close()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vademecum.errors import SourceError, UsageError
+from vademecum.late import pattern
 from vademecum.library.contract import Found, Item
 from vademecum.library.github.api import MATCHES, Api, filtered, path_of
 from vademecum.library.shapes import Json, count, ms, obj, objs, packed, short, text, unpacked
@@ -18,6 +19,10 @@ from vademecum.library.shapes import Json, count, ms, obj, objs, packed, short, 
 _REACH = 1000  # results that GitHub gives of one search
 _THREADS = {"issue": "is:issue", "pr": "is:pull-request"}
 _RELEASES = 100
+_SCOPE = pattern(
+    r"(?i)(?P<not>-)?(?<![\w.])(?P<kind>repo|user|org|owner|enterprise)\s*:\s*[\"']?(?P<value>[^\s\"'()]*)"
+)
+_OR = pattern(r"(?:^|[\s)])OR(?=$|[\s(])|\|")
 
 
 def search(api: Api, query: str, *, limit: int, cursor: str, filters: Mapping[str, str]) -> Found:
@@ -78,9 +83,10 @@ def _page(
 
 def _query(api: Api, kind: str, query: str, filters: Mapping[str, str]) -> str:
     parts = [query.strip(), _THREADS.get(kind, "")]
+    scoped = _scoped(api, query)
     if repo := filtered(filters, "repo"):
         parts.append(f"repo:{api.checked(repo)}")
-    elif not any(word in query for word in ("repo:", "user:", "org:")):
+    elif not scoped:
         parts += [f"user:{one[:-2]}" if one.endswith("/*") else f"repo:{one}" for one in api.repos]
     if (state := filtered(filters, "state")) and kind in _THREADS:
         parts.append(f"state:{state}")
@@ -88,6 +94,25 @@ def _query(api: Api, kind: str, query: str, filters: Mapping[str, str]) -> str:
     if not made or (kind == "code" and not query.strip()):
         raise UsageError("There is nothing to search for.", "Say a word, or a repository.")
     return made
+
+
+def _scoped(api: Api, query: str) -> bool:
+    """Whether the query says itself where it searches. Raises UsageError when that is not among the configured ones:
+    even how much is found there would tell something of it.
+    """
+    scoped = False
+    for found in _SCOPE.finditer(query):
+        kind, value = found["kind"].lower(), found["value"]
+        own = api.allows(value if kind == "repo" else f"{value}/*")
+        if not own or (api.repos and kind == "enterprise"):
+            raise UsageError(
+                f"{found[0]!r} is outside of the repositories that library.{api.name}.repos names.",
+                "A person may add it there.",
+            )
+        scoped = scoped or not found["not"]
+    if api.repos and _OR.search(query):
+        raise UsageError("A query with OR reaches beyond the configured repositories.", "Ask twice.")
+    return scoped
 
 
 def _repo_of(one: Json) -> str:
