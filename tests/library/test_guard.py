@@ -26,7 +26,8 @@ def redirect(to: str, code: int = 302) -> Fault:
     [
         "127.0.0.1", "127.255.0.9", "10.0.0.1", "172.16.4.4", "192.168.1.1", "100.64.0.1", "::1", "fc00::1", "fd12::8",
         "::ffff:127.0.0.1", "::ffff:10.1.2.3", "2002:7f00:1::", "2002:c0a8:101::1", "64:ff9b::7f00:1",
-        "64:ff9b::a00:1", "64:ff9b:1::1", "fec0::1", "::127.0.0.1", "198.18.0.1", "192.0.2.1", "2001:db8::1",
+        "64:ff9b::a00:1", "2600::5efe:a00:1",
+        "2600::200:5efe:c0a8:1", "64:ff9b:1::1", "fec0::1", "::127.0.0.1", "198.18.0.1", "192.0.2.1", "2001:db8::1",
     ],
 )  # fmt: skip
 def test_an_address_of_this_machine_or_a_private_network_is_known_in_every_writing(address: str) -> None:
@@ -38,7 +39,7 @@ def test_an_address_of_this_machine_or_a_private_network_is_known_in_every_writi
 @pytest.mark.parametrize(
     "address",
     ["169.254.169.254", "fe80::1%eth0", "0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "240.0.0.1",
-     "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "not an address", ""],
+     "168.63.129.16", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2001:db9::5efe:a9fe:a9fe", "not an address", ""],
 )  # fmt: skip
 def test_an_address_that_is_nobodys_service_is_refused_even_where_a_person_configured_the_host(address: str) -> None:
     assert kind_of(address) == "never"

@@ -32,6 +32,9 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORTS = frozenset({80, 443})
 """Ports that are connected to beside the one that a person configured."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_HOSTS_OWN = frozenset({"168.63.129.16"})
+"""Addresses that look public, behind which a provider of machines answers each of them alone (Azure)."""
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
 
 
@@ -44,7 +47,7 @@ def resolve(host: str, port: int) -> list[str]:
 def kind_of(text: str) -> str:
     """`public`, `own` (this machine or a private network), or `never` (nobody's service: link-local, multicast ...).
 
-    An address that carries another one inside (mapped, 6to4, Teredo, NAT64) is as bad as the worse of the two.
+    An address that carries another one inside (mapped, 6to4, Teredo, NAT64, ISATAP) is as bad as the worse of the two.
     """
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
@@ -57,6 +60,8 @@ def kind_of(text: str) -> str:
 def _plain(address: Address) -> str:
     if address.is_loopback:
         return "own"
+    if str(address) in _HOSTS_OWN:
+        return "never"
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return "public"  # as public as the address inside
@@ -76,7 +81,7 @@ def _inside(address: Address) -> Iterator[Address]:
         yield address.sixtofour
     if address.teredo:
         yield from address.teredo
-    if address in _NAT64:
+    if address in _NAT64 or int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
         yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
 
 
