@@ -223,3 +223,67 @@ def test_without_a_network_the_cached_copy_is_given_with_its_age(library: Librar
         with pytest.raises(SourceError, match="could not be reached") as caught:
             library.search("arxiv", "something else")
         assert "no copy of it in the cache" in caught.value.hint
+
+
+PAGE = b"<!DOCTYPE html><html><title>Sign in</title></html>"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(200, PAGE),
+        Fault(403, PAGE, {"Content-Type": "text/html"}),
+        Fault(404, PAGE),
+        Fault(302, b"", {"Location": "http://10.0.0.1/login"}),
+        Fault(302, b"", {"Location": "https://portal.invalid/login"}),
+        Fault(200, b'<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>x</id'),
+    ],
+)
+def test_where_a_portal_answers_in_its_place_the_cached_copy_is_given(
+    library: Library, arxiv: Arxiv, time: Time, fault: Fault
+) -> None:
+    library.search("arxiv", "memory")
+    time.now += 3 * 24 * 3_600_000
+    arxiv.always = fault
+    found = library.search("arxiv", "memory")
+    assert (found.cached, len(found.items)) == (True, 1)
+    assert found.problem
+
+
+def test_nonsense_in_the_feed_is_left_out(library: Library, arxiv: Arxiv) -> None:
+    arxiv.papers[0].updated = "garbage"
+    found = library.search("arxiv", "memory")
+    assert found.items[0].time is None
+
+
+@pytest.mark.parametrize("cursor", ["²", "-1", "x", "9" * 30])
+def test_a_cursor_of_a_search_that_is_none_is_a_wrong_call(library: Library, cursor: str) -> None:
+    with pytest.raises(UsageError, match="no cursor"):
+        library.search("arxiv", "memory", cursor=cursor)
+
+
+def test_more_new_papers_than_one_call_names_are_named_by_the_next(arxiv: Arxiv, time: Time, tmp_path: Path) -> None:
+    library = library_of(arxiv, time, tmp_path, follow="cat:cs.CL")
+    cursor = library.changes("arxiv").cursor
+    for number in range(1, 701):
+        when = f"2024-05-{number // 30 + 1:02}T00:00:{number % 30:02}Z"
+        arxiv.papers.append(Paper(f"2405.{number:05}", f"Paper {number}", "x", updated=when))
+    first = library.changes("arxiv", cursor)
+    assert "more" in first.hint
+    arxiv.papers.append(Paper("2406.00001", "Meanwhile", "x", updated="2024-06-03T00:00:00Z"))
+    second = library.changes("arxiv", first.cursor)
+    third = library.changes("arxiv", second.cursor)
+    refs = {one.ref for found in (first, second, third) for one in found.items}
+    assert len(refs) == 701
+    assert library.changes("arxiv", third.cursor).items == ()
+    library.close()
+
+
+@pytest.mark.parametrize("cursor", ["garbage", "2024-99-99", "jnull", "jWzFd", "²"])
+def test_a_cursor_of_changes_that_is_none_is_a_wrong_call(
+    arxiv: Arxiv, time: Time, tmp_path: Path, cursor: str
+) -> None:
+    library = library_of(arxiv, time, tmp_path, follow="cat:cs.CL")
+    with pytest.raises(UsageError, match="no cursor"):
+        library.changes("arxiv", cursor)
+    library.close()

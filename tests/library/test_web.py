@@ -282,3 +282,17 @@ def test_an_answer_with_a_secret_or_that_is_no_text_is_not_kept(cache_db: Databa
         web = Web("src", server.url, own=True, clock=time, sleep=time.sleep, cache=cache)
         assert web.get("/a").body == body
     assert cache_db.all("SELECT * FROM library_copies") == []
+
+
+def test_a_gzip_stream_of_several_members_is_read_whole() -> None:
+    with Things() as server:
+        body = gzip.compress(b'{"a": ') + gzip.compress(b"1}") + b"\0\0"
+        server.faults.append(Fault(body=body, headers={"Content-Encoding": "gzip"}))
+        assert web_of(server, Time()).json("GET", "/a") == {"a": 1}
+
+
+def test_a_reset_that_is_no_number_is_no_limit() -> None:
+    with Things() as server:
+        headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9" * 400}
+        server.faults.append(Fault(body=b"{}", headers=headers))
+        assert web_of(server, Time()).json("GET", "/a") == {}

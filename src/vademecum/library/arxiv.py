@@ -16,6 +16,7 @@ from vademecum.clock import iso, parse_iso
 from vademecum.errors import NotFoundError, SourceError, UsageError
 from vademecum.late import pattern
 from vademecum.library.contract import Availability, ChangesFound, Document, Filter, Found, Item, LibrarySource, Setting
+from vademecum.library.shapes import count, ms, packed, text, unpacked
 from vademecum.library.web import Web
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ _ID = pattern(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Za-z-]{2,})?/\d{7})(?:v\d+)?")
 _PREFIX = pattern(r"(?i)^(?:https?://(?:www\.|export\.)?arxiv\.org/(?:abs|pdf|html)/|arxiv:)")
 _FIELD = pattern(r"\b(?:ti|au|abs|co|jr|cat|rn|id|all|submittedDate|lastUpdatedDate):\S")
 _WORDS = pattern(r'"([^"]+)"|([^\s"()]+)')
+_START = pattern(r"[0-9]{1,6}")
 _NEW = 25  # papers that `changes` names when it is asked for the first time
-_PAGE, _MOST_NEW = 100, 500
+_PAGE, _MOST_NEW, _FURTHEST = 100, 500, 30_000
 
 
 class Arxiv(LibrarySource):
@@ -82,11 +84,13 @@ class Arxiv(LibrarySource):
         wanted = search_query(query, filters)
         if not wanted:
             raise UsageError("arxiv needs words to search for, or a filter.")
-        start = int(cursor) if cursor.isdigit() else 0
+        if cursor and not _START.fullmatch(cursor):
+            raise UsageError("That is no cursor of arXiv.", "Use the cursor that the last answer gave, or none.")
+        start = int(cursor or 0)
         asked = {"search_query": wanted, "start": start, "max_results": limit}
         feed = self._feed(asked | _order(filters.get("sort", "relevance")))
         items = tuple(self._item(entry) for entry in feed.findall(f"{_ATOM}entry"))
-        total = int(_text(feed, _TOTAL) or 0)
+        total = int(said) if _START.fullmatch(said := _text(feed, _TOTAL)) else 0
         more = str(start + len(items)) if items and start + len(items) < total else ""
         hint = "" if items else f"arXiv understood {wanted!r} and has nothing. Fewer or other words may help."
         return Found(items, more, hint)
@@ -121,18 +125,19 @@ class Arxiv(LibrarySource):
                 f"{self.name} does not know what you follow.", f"Set library.{self.name}.follow, such as cat:cs.CL."
             )
         asked = {"search_query": search_query(follow, {})} | _order("lastUpdatedDate")
+        told, newest, first = _place(since)
         found: list[Item] = []
-        newest = since
-        most = _MOST_NEW if since else _NEW
-        for start in range(0, most, _PAGE):
-            page = {"start": start, "max_results": min(_PAGE, most)}
+        top = newest
+        for start in range(first, first + (_MOST_NEW if told else _NEW), _PAGE):
+            page = {"start": start, "max_results": _PAGE if told else _NEW}
             entries = self._feed(asked | page).findall(f"{_ATOM}entry")
-            new = [one for one in entries if _text(one, f"{_ATOM}updated") > since]
+            new = [one for one in entries if _text(one, f"{_ATOM}updated") > told]
             found += [self._item(one) for one in new]
-            newest = max([newest, *(_text(one, f"{_ATOM}updated") for one in new)])
-            if len(new) < len(entries) or len(entries) < page["max_results"]:
-                break
-        return ChangesFound(tuple(reversed(found)), newest)
+            top = max([top, *(_text(one, f"{_ATOM}updated") for one in new)])
+            if not told or len(new) < len(entries) or len(entries) < _PAGE:
+                return ChangesFound(tuple(reversed(found)), top)
+        rest = packed({"told": told, "newest": top, "start": first + _MOST_NEW})
+        return ChangesFound(tuple(reversed(found)), rest, "There is more: ask again with the cursor.")
 
     # --- the feed
 
@@ -141,10 +146,12 @@ class Arxiv(LibrarySource):
 
         reply = self._web.get("/query", query=query, expected=(400,))
         try:
-            text = reply.body.decode("utf-8")  # in another encoding the next line would see nothing
-            if "<!DOCTYPE" in text or "<!ENTITY" in text:
-                raise SourceError("arxiv answered with a document type in its feed, which no feed of arXiv has.")
-            feed = ElementTree.fromstring(text)
+            body = reply.body.decode("utf-8")  # in another encoding the next line would see nothing
+            if "<!DOCTYPE" in body or "<!ENTITY" in body:
+                raise SourceError(
+                    "arxiv answered with a document type, which no feed of arXiv has.", "Try again later.", passing=True
+                )
+            feed = ElementTree.fromstring(body)
         except (ElementTree.ParseError, UnicodeDecodeError) as error:
             raise SourceError(
                 f"arxiv answered with something that is no feed: {error}.", "Try again later.", passing=True
@@ -184,7 +191,7 @@ class Arxiv(LibrarySource):
             snippet=_text(entry, f"{_ATOM}summary"),
             url=f"https://arxiv.org/abs/{full}",
             revision=f"v{version}" if version else "",
-            time=parse_iso(updated) if updated else None,
+            time=ms({"at": updated}, "at"),
             authors=tuple(_text(one, f"{_ATOM}name") for one in entry.findall(f"{_ATOM}author")),
             kind="paper",
             detail={key: value for key, value in detail.items() if value},
@@ -217,6 +224,16 @@ def search_query(query: str, filters: Mapping[str, str]) -> str:
             raise UsageError(f"`since` {since!r} is no date.", "Write it as 2026-01-31.") from error
         parts.append(f"submittedDate:[{day}0000 TO 299912312359]")
     return " AND ".join(parts)
+
+
+def _place(cursor: str) -> tuple[str, str, int]:
+    """What was told before, the newest of a walk that is not at its end, and where it goes on. Raises UsageError."""
+    if not cursor:
+        return "", "", 0
+    state = {"told": cursor, "newest": cursor} if cursor[:1].isdigit() else unpacked(cursor)
+    if ms(state, "told") is None or ms(state, "newest") is None or not 0 <= count(state, "start") <= _FURTHEST:
+        raise UsageError("That is no cursor of arXiv.", "Use the cursor that the last answer gave, or none.")
+    return text(state, "told"), text(state, "newest"), count(state, "start")
 
 
 def _order(sort: str) -> dict[str, str]:

@@ -23,6 +23,7 @@ from vademecum.clock import Clock, iso, now_ms
 from vademecum.errors import ConfigError, RefusedError, SourceError
 from vademecum.late import dataclass, pattern
 from vademecum.library.asking import ends
+from vademecum.library.gunzip import Gunzip
 from vademecum.wire import PASSING, is_loopback, retry_after, words
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ class Web:
             if reply.status < 400 or (reply.status in expected and not _is_limit(reply)):
                 return reply
             error = self._error(url, reply, until)
-            if again == _TRIES - 1 or not error.passing or (method != "GET" and not _is_limit(reply)):
+            lasting = not error.passing or (_is_page(reply) and reply.status < 500)
+            if again == _TRIES - 1 or lasting or (method != "GET" and not _is_limit(reply)):
                 raise error
             if not until:
                 self._wait_until(host, self._clock() + round(_RETRIED * 1000))
@@ -297,11 +299,11 @@ class Web:
         """The body, unpacked piece by piece, so that a small one cannot become a large one in memory."""
         if encoding not in ("", "identity", "gzip", "x-gzip"):
             raise SourceError(f"{self.source} answered in the encoding {encoding[:40]!r}, which was not asked for.")
-        unpack = zlib.decompressobj(16 + zlib.MAX_WBITS) if "gzip" in encoding else None
+        unpack = Gunzip() if "gzip" in encoding else None
         parts, size = list[bytes](), 0
         for packed in answer.iter_raw():
             try:
-                part = packed if unpack is None else unpack.decompress(packed, largest - size + 1)
+                part = packed if unpack is None else unpack.more(packed, largest - size)
             except zlib.error as error:
                 raise SourceError(f"{self.source} answered with a damaged gzip stream.", passing=True) from error
             size += len(part)
@@ -365,7 +367,7 @@ class Web:
                 return now + round(wait * 1000)
         if headers.get("x-ratelimit-remaining", headers.get("ratelimit-remaining", "")) == "0":
             reset = headers.get("x-ratelimit-reset", headers.get("ratelimit-reset", ""))
-            if reset.isdigit():  # seconds since 1970, or from now
+            if reset.isascii() and reset.isdigit() and len(reset) < 16:  # seconds since 1970, or from now
                 at = int(reset) * 1000 if int(reset) > 1_000_000_000 else now + int(reset) * 1000
                 return min(max(at, now), now + 86_400_000)
         return now + round(self._penalty * 1000) if self._penalty and _is_limit(reply) else 0
@@ -374,8 +376,11 @@ class Web:
 
     def _error(self, url: str, reply: Reply, until: int = 0) -> SourceError:
         status, limited = reply.status, _is_limit(reply)
-        passing = limited or status in PASSING or status >= 500
-        if limited:
+        page = _is_page(reply) and not limited and 400 <= status < 500
+        passing = limited or status in PASSING or status >= 500 or page
+        if page:
+            said, hint = "was not reached: a web page answers in its place", "Sign in to this network, or try later."
+        elif limited:
             said, hint = "asks to slow down", "Try again later."
         elif status == 401:
             said, hint = "refused the token", "Check it in .env of the home."
@@ -438,6 +443,14 @@ def checked(source: str, base: str) -> str:
             "Use https, or a tunnel to a port of this machine (ssh -L).",
         )
     return base.strip().rstrip("/")
+
+
+def _is_page(reply: Reply) -> bool:
+    """A web page where none was asked for: a network that wants people to sign in, say."""
+    kind = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind in ("text/html", "application/xhtml+xml") or reply.body[:200].lstrip().lower().startswith(
+        (b"<!doctype html", b"<html")
+    )
 
 
 def _is_limit(reply: Reply) -> bool:

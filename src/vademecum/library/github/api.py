@@ -72,7 +72,7 @@ class Api:
             raise self._told(error) from error
 
     def _told(self, error: SourceError) -> SourceError | NotFoundError:
-        if error.status in (404, 410, 451):
+        if error.status in (404, 410, 451) and not error.passing:
             more = "" if self.token else " A private repository needs GITHUB_TOKEN in .env."
             return NotFoundError(error.message, f"Check the ref; `vademecum library search` gives refs.{more}")
         if error.status == 403 and "secondary rate limit" in error.message and not error.passing:

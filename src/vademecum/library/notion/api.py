@@ -50,7 +50,7 @@ class Api:
         try:
             return self._web.json(method, f"/v1{path}", body, query=query)
         except SourceError as error:
-            if error.status == 404:
+            if error.status == 404 and not error.passing:
                 hint = "Share the page with the connection of your token (••• > Connections), or check the ref."
                 raise NotFoundError(error.message, hint) from error
             raise
