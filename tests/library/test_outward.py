@@ -250,3 +250,13 @@ def test_a_source_of_another_package_that_describes_itself_wrongly_is_listed_wit
     with pytest.raises(VademecumError):
         gives(7)
         library.read("wild:1")
+
+
+@pytest.mark.parametrize("base", ["http://example.org/api", "https://me:secret@example.org", "nonsense", 7])
+def test_an_address_that_may_not_be_asked_is_told_in_the_list(
+    db: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: Any
+) -> None:
+    monkeypatch.setattr(registry, "source_class", lambda type_: Wild)
+    (known, *_) = library_of(db, tmp_path, {"base_url": base}).sources()
+    assert not known.available.ok
+    assert "secret" not in known.available.reason

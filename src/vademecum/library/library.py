@@ -37,7 +37,7 @@ from vademecum.library.contract import (
 )
 from vademecum.library.foreign import foreign
 from vademecum.library.outward import Outward
-from vademecum.library.web import Web
+from vademecum.library.web import Web, checked
 
 if TYPE_CHECKING:
     from vademecum.library.guard import Resolver
@@ -355,6 +355,8 @@ def _decoded(value: bytes, type_: type[T]) -> T | None:
 def _check(name: str, given: Mapping[str, Any], settings: tuple[Setting, ...]) -> None:
     """Raises ConfigError for a key that the source does not take, or a secret in config.yaml."""
     known = {one.key: one for one in settings}
+    if base := given.get("base_url"):
+        checked(name, str(base))
     for key in given:
         if key in known and known[key].env:
             raise ConfigError(
