@@ -32,9 +32,10 @@ def home(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def alone(folder: Path, cache: Path) -> AsyncIterator[Client]:
+async def alone(folder: Path, cache: Path, temporary: Path | None = None) -> AsyncIterator[Client]:
     """A client of `vademecum mcp --only wiki --path FOLDER`, where there is no home."""
     env = {**os.environ, "XDG_CACHE_HOME": str(cache), "VADEMECUM_HOME": str(cache / "nowhere")}
+    env |= {} if temporary is None else {"TMPDIR": str(temporary), "HOME": str(cache)}
     server = StdioServerParameters(command=VADEMECUM, args=["mcp", "--only", "wiki", "--path", str(folder)], env=env)
     async with Client(stdio_client(server)) as connected:
         yield connected
@@ -111,3 +112,22 @@ async def test_two_servers_of_one_folder_share_its_index(tmp_path: Path) -> None
         assert await found(one, "heron7x") == ["7.md"]
         assert await found(two, "heron23x") == ["23.md"]
     assert len(list((tmp_path / "cache" / "vademecum").iterdir())) == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("place", ["inside", "unwritable"])
+async def test_the_index_is_temporary_where_the_cache_is_in_the_folder_or_cannot_be_made(
+    tmp_path: Path, place: str
+) -> None:
+    folder, temporary = tmp_path / "pages", tmp_path / "temporary"
+    folder.mkdir()
+    temporary.mkdir()
+    (folder / "a.md").write_text("# Herons\n\nThe heron stands.\n", encoding="utf-8")
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    cache = folder / ".cache" if place == "inside" else blocked / "cache"
+    async with alone(folder, cache, temporary) as client:
+        assert await found(client, "heron") == ["a.md"]
+        assert [path.name[:10] for path in temporary.iterdir()] == ["vademecum-"]
+    assert [path.name for path in folder.iterdir()] == ["a.md"]
+    assert list(temporary.iterdir()) == []

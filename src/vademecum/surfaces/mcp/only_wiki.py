@@ -1,7 +1,8 @@
 """`vademecum mcp --only wiki --path DIR`: the pages of one folder, to be read by one client; no home is needed.
 
-Idea: the two tools of the wiki over an index in the user's cache folder. Invariant: nothing is written into DIR, and
-nothing but the index is kept: no session, no history, no secret.
+Idea: the two tools of the wiki over an index in the user's cache folder, or in a temporary one where that lies in DIR
+or cannot be written. Invariant: nothing is written into DIR, and nothing but the index is kept: no session, no history,
+no secret.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,21 +42,54 @@ if TYPE_CHECKING:
 _TOOLS = (WIKI_SEARCH_TOOL, WIKI_READ_TOOL)
 
 
-def cache_folder(root: Path) -> Path:
-    """Where the index of the pages below `root` is kept: in the user's cache folder, by the path's hash."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "vademecum" / hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]
+class Kept:
+    """The folder in which the index of the pages below `root` is kept, outside of `root`.
+
+    In the user's cache folder by the path's hash; one that is temporary where that lies in `root` or cannot be written.
+    Raises UsageError when that lies in `root` too.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        folder = _cache_folder(root)
+        if folder is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="vademecum-")
+            folder = Path(self._temporary.name)
+            if folder.resolve().is_relative_to(root):
+                self.close()
+                raise UsageError(
+                    f"Every place for the index lies in {root} or cannot be written. Nothing was made.",
+                    "Name a folder outside of it in the environment: XDG_CACHE_HOME.",
+                )
+        self.folder = folder
+
+    def redactor(self) -> Redactor:
+        """What takes secrets out of answers and logs, with a key of its own."""
+        from vademecum.gate.redactor import Redactor
+
+        return Redactor(self.folder / "secret.key")
+
+    def close(self) -> None:
+        """Remove what is temporary."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
 
 
-def redactor_of(root: Path) -> Redactor:
-    """What takes secrets out of answers and logs, with a key of its own in the cache folder."""
-    from vademecum.gate.redactor import Redactor
+def _cache_folder(root: Path) -> Path | None:
+    """The folder in the user's cache folder, made; None where it must not or cannot be written."""
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "vademecum" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+        if folder.resolve().is_relative_to(root):
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # the second where no home is known at all
+        return None
+    return folder if os.access(folder, os.W_OK | os.X_OK) else None
 
-    return Redactor(cache_folder(root) / "secret.key")
 
-
-def open_folder(root: Path) -> Wiki:
-    """The pages below `root`, with the index in the user's cache folder. Raises NotFoundError when it is no folder."""
+def open_folder(root: Path, kept: Kept) -> Wiki:
+    """The pages below `root`, which is resolved, with the index in `kept`."""
     from vademecum.agent.wiki_sources import entries
     from vademecum.obsidian import link_prefix
     from vademecum.store.schema_cache import open_cache
@@ -62,13 +97,9 @@ def open_folder(root: Path) -> Wiki:
     from vademecum.wiki.types import Source
     from vademecum.wiki.wiki import Parts, Wiki
 
-    root = root.resolve()
-    if not root.is_dir():
-        raise NotFoundError(f"{root} is no folder. Nothing was made.", "Give the folder of the pages with --path.")
-    kept = cache_folder(root)
     source = Source(root.name.replace(":", "_") or "pages", root, entries=entries, prefix=link_prefix(root))
-    index = Index(open_cache(kept / "cache.db"), [source])
-    redactor = redactor_of(root)
+    index = Index(open_cache(kept.folder / "cache.db"), [source])
+    redactor = kept.redactor()
     return Wiki(
         Parts(
             lambda: index,
@@ -82,12 +113,15 @@ def open_folder(root: Path) -> Wiki:
 
 
 def run(root: Path) -> int:
-    """Serve until the input ends or a signal comes; 0 in both cases. Raises NotFoundError."""
+    """Serve until the input ends or a signal comes; 0 in both cases. Raises NotFoundError, UsageError."""
     from vademecum.surfaces.mcp.stdio import on_stop
 
-    wiki = open_folder(root)
-    log_to_stderr("mcp", redactor_of(root))
-    server = _Server(wiki)
+    root = root.resolve()
+    if not root.is_dir():
+        raise NotFoundError(f"{root} is no folder. Nothing was made.", "Give the folder of the pages with --path.")
+    kept = Kept(root)
+    log_to_stderr("mcp", kept.redactor())
+    server = _Server(open_folder(root, kept), kept)
     on_stop(server.stop_now)
     try:
         anyio.run(server.serve)
@@ -97,8 +131,9 @@ def run(root: Path) -> int:
 
 
 class _Server:
-    def __init__(self, wiki: Wiki) -> None:
+    def __init__(self, wiki: Wiki, kept: Kept) -> None:
         self._wiki = wiki
+        self._kept = kept
         self._started = False
 
     async def serve(self) -> None:
@@ -125,9 +160,10 @@ class _Server:
             os._exit(0)
 
     def close(self) -> None:
-        """Stop watching and close the index."""
+        """Stop watching and close the index; one that is temporary goes."""
         self._wiki.index.close()
         self._wiki.index.db.close()
+        self._kept.close()
 
     async def _list_tools(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         if not self._started:  # the handshake is answered first; the first question need not wait for all of it
