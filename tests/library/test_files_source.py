@@ -247,6 +247,24 @@ def test_a_cursor_of_any_content_is_no_fault(plain: Path, tmp_path: Path, said: 
     assert of(plain, tmp_path).changes("files", cursor).cursor
 
 
+def test_an_index_that_is_damaged_in_its_middle_is_made_anew(plain: Path, tmp_path: Path):
+    for n in range(60):
+        (plain / f"more{n}.txt").write_text(f"words {n} " * 300)
+    files = of(plain, tmp_path)
+    assert files.search("files", "ferns shade").items
+    db = files.source("files").context.db()
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    files.close()
+    db.close()
+    with db.path.open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(os.urandom(4096 * 40))
+    (plain / "new.txt").write_text("ferns after the damage")
+    again = of(plain, tmp_path)
+    assert "files:new.txt" in [item.ref for item in again.search("files", "ferns damage").items]
+    assert again.read("files:notes.md").text
+
+
 def test_a_cursor_outlives_the_cache(plain: Path, tmp_path: Path):
     first = of(plain, tmp_path).changes("files")
     future = time.time() + 10

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 
 from vademecum.clock import Clock
-from vademecum.errors import ConfigError, NotFoundError, RefusedError, SourceError, UsageError, VademecumError
+from vademecum.errors import (
+    ConfigError,
+    NotFoundError,
+    RefusedError,
+    SourceError,
+    StorageError,
+    UsageError,
+    VademecumError,
+)
 from vademecum.late import dataclass, pattern
 from vademecum.library import registry
 from vademecum.library.asking import SECONDS, Asking
@@ -191,7 +199,7 @@ class Library:
             _check_filters(asked, given)
         key = json.dumps([query, limit, cursor, given], sort_keys=True)
 
-        def ask() -> Found:
+        def ask(asked: LibrarySource) -> Found:
             found = out.found(asked.search(query, limit=limit, cursor=cursor, filters=given), limit)
             return replace(found, fetched=self._clock())
 
@@ -209,7 +217,7 @@ class Library:
 
         out = Outward(name, self._clean)
 
-        def ask() -> Document:
+        def ask(asked: LibrarySource) -> Document:
             found = out.document(_part(asked, out, id_, natural), f"{name}:{id_}")
             return replace(found, cached=False, fetched=self._clock(), next="", problem="")
 
@@ -219,7 +227,7 @@ class Library:
     def changes(self, source: str, since: str = "") -> ChangesFound:
         """What is new in `source` since the cursor that an earlier call gave. Never from the cache."""
         asked, out = self._usable(source), Outward(source, self._clean)
-        return self._answer(asked, lambda: out.changes(asked.changes(since)))
+        return self._answer(asked, lambda asked: out.changes(asked.changes(since)))
 
     def whole(self, ref: str) -> str:
         """The ref of the document in which `ref` names a place; `ref` itself when it names no place in one."""
@@ -236,22 +244,32 @@ class Library:
             raise SourceError(f"{name} cannot be asked: {can.reason}", can.hint)
         return source
 
-    def _answer(self, source: LibrarySource, call: Callable[[], A]) -> A:
+    def _answer(self, source: LibrarySource, call: Callable[[LibrarySource], A]) -> A:
         """What `call` gets of `source`, within its time; every error of it made fit to be shown."""
         out = Outward(source.name, self._clean)
 
         def guarded() -> A:
             try:
                 with _boundary(source):
-                    return call()
+                    return call(source)
             except VademecumError as error:
                 raise out.error(error)  # noqa: B904  the same error, its words made fit to be shown
 
-        if source.local and _is_built_in(source):
+        if not (source.local and _is_built_in(source)):
+            return self._calls[source.name].run(guarded)
+        try:
             return guarded()  # bounded by itself, and nothing of it is sent
-        return self._calls[source.name].run(guarded)
+        except StorageError:  # its index can be made again, once
+            with self._lock:
+                self._made.pop(source.name, None)
+            source.close()
+            self._db().close()
+            source = self.source(source.name)
+            return guarded()
 
-    def _cached(self, source: LibrarySource, type_: type[T], key: str, ask: Callable[[], T], *, refresh: bool) -> T:
+    def _cached(
+        self, source: LibrarySource, type_: type[T], key: str, ask: Callable[[LibrarySource], T], *, refresh: bool
+    ) -> T:
         """A fresh copy, else what the source answers now, else an older copy with what went wrong."""
         kind: Literal["search", "document"] = "search" if type_ is Found else "document"
         cache = source.context.cache
@@ -262,8 +280,8 @@ class Library:
             if not refresh and 0 <= self._clock() - kept.fetched < source.fresh:
                 return kept
 
-        def fetch() -> T:
-            found = ask()
+        def fetch(source: LibrarySource) -> T:
+            found = ask(source)
             if not source.local:  # here, so that an answer that came too late is there for the next call
                 tag = found.revision if isinstance(found, Document) else ""
                 cache.put(kind, key, msgspec.json.encode(found), tag)

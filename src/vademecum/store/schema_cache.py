@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
 from vademecum.errors import LockedError, StorageError
-from vademecum.store.connection import Database
+from vademecum.store.connection import Database, Row, Value
 from vademecum.store.migrations import migrate
 from vademecum.store.schema_bank import SPACES
 from vademecum.store.schema_library import LIBRARY
@@ -93,6 +94,45 @@ class Derived(Database):
             migrate(self, CACHE_MIGRATIONS)
         return connection
 
+    def execute(self, sql: str, values: Sequence[Value] | dict[str, Value] = ()) -> None:
+        """See `Database.execute`; damage is followed by deletion, here and below."""
+        with self._deleted_when_damaged():
+            super().execute(sql, values)
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """See `Database.executemany`."""
+        with self._deleted_when_damaged():
+            super().executemany(sql, rows)
+
+    def all(self, sql: str, values: Sequence[Value] | dict[str, Value] = ()) -> list[Row]:
+        """See `Database.all`."""
+        with self._deleted_when_damaged():
+            return super().all(sql, values)
+
+    def one(self, sql: str, values: Sequence[Value] | dict[str, Value] = ()) -> Row | None:
+        """See `Database.one`."""
+        with self._deleted_when_damaged():
+            return super().one(sql, values)
+
+    @contextlib.contextmanager
+    def atomic(self) -> Generator[None]:
+        """See `Database.atomic`."""
+        with self._deleted_when_damaged(), super().atomic():
+            yield
+
+    @contextlib.contextmanager
+    def _deleted_when_damaged(self) -> Generator[None]:
+        try:
+            yield
+        except StorageError as error:
+            if not is_damage(error):
+                raise
+            if getattr(self._local, "inode", 0) == self._inode():  # else somebody has made it anew already
+                remove_cache(self.path)
+            raise StorageError(
+                f"{self.path} was damaged. It holds only what can be made again, and was deleted.", "Ask again."
+            ) from error
+
     def _inode(self) -> int:
         try:
             return self.path.stat().st_ino
@@ -120,13 +160,18 @@ def open_cache(path: Path) -> Database:
         except LockedError:
             raise
         except StorageError as error:
-            if again or "damaged" not in error.message:
+            if again or "damaged" not in error.message:  # also what a statement has deleted already
                 raise
             db.close()
             remove_cache(path)
         else:
             return db
     raise AssertionError("unreachable")
+
+
+def is_damage(error: StorageError) -> bool:
+    """Whether the file itself is what is wrong."""
+    return "is damaged" in error.message
 
 
 def remove_cache(path: Path) -> None:
