@@ -243,10 +243,15 @@ def test_nothing_is_written_through_a_link(notes: Notes, vault: Path, tmp_path: 
     assert [one.name for one in outside.iterdir()] == ["mine.md"]
 
 
-def test_what_is_ignored_is_not_made(notes: Notes, vault: Path):
+def test_what_is_ignored_is_neither_made_nor_added_to(notes: Notes, vault: Path):
     (vault / ".vademecumignore").write_text("Private/\n")
     with pytest.raises(RefusedError, match="vademecumignore"):
         notes.create("garden:Private/x", "text", origin=ME)
+    (vault / "Private").mkdir()
+    (vault / "Private" / "p.md").write_text("p\n")
+    with pytest.raises(RefusedError, match="vademecumignore"):
+        notes.append("garden:Private/p", "text", origin=ME)
+    assert (vault / "Private" / "p.md").read_text() == "p\n"
 
 
 def test_a_secret_never_gets_into_a_vault(notes: Notes, vault: Path):
@@ -288,9 +293,12 @@ def test_a_write_is_undone_while_nobody_has_changed_the_note(notes: Notes, vm: V
     before = bytes_of(vault)
     notes.create("garden:New", "text", origin=ME)
     notes.append("garden:Index", "more\nlines", origin=ME)
+    (vault / ".vademecumignore").write_text("Index.md\n")  # hidden since then
+    before[".vademecumignore"] = b"Index.md\n"
     for row in list(vm.audit.entries(limit=2)):
         vm.review.undo(row.n, by=Origin.person())
     assert bytes_of(vault) == before
+    (vault / ".vademecumignore").unlink()
     notes.append("garden:Index", "more", origin=ME)
     (vault / "Index.md").write_bytes((vault / "Index.md").read_bytes() + b"by hand")
     with pytest.raises(ConflictError):

@@ -94,8 +94,8 @@ class Notes:
             self._put(root / name, answer.text, end)
         return Noted("done", shown, f"{shown} was {'added to' if end else 'made'}.", answer.note)
 
-    def _place(self, ref: str, *, new: bool) -> tuple[Path, str, str]:
-        """The vault, the path in it, and the ref of a note that is to be written."""
+    def _place(self, ref: str, *, new: bool, hidden: bool = False) -> tuple[Path, str, str]:
+        """The vault, the path in it, and the ref of a note to be written; `hidden`: also one that is ignored."""
         from vademecum.library import writing  # these load the library: only when a note is written
         from vademecum.library.library import split
         from vademecum.library.obsidian import Obsidian
@@ -114,7 +114,7 @@ class Notes:
         name = writing.place(root, id_)
         if not new and not (root / name).exists() and (root / id_).is_file():
             name = writing.place(root, id_, composed=False)  # as an older Mac spells accents
-        if new and not source.shows(name):
+        if not hidden and not source.shows(name):
             raise RefusedError(f"{name} is in `.vademecumignore`. Nothing was written.", "Take another folder.")
         if new and (other := writing.twin(root, name)):
             raise ConflictError(
@@ -175,7 +175,7 @@ class Notes:
     def undo(self, entry: AuditEntry, by: Origin) -> str:
         """See `Tier.undo`: takes out what row `entry` wrote, when nobody has changed the note since."""
         ref, _ = _ref_of(entry.target)
-        root, name, shown = self._place(ref, new=False)
+        root, name, shown = self._place(ref, new=False, hidden=True)
         path = root / name
         with locked(path, at=self._lock):
             now = read_bytes(path)
@@ -235,7 +235,7 @@ class Notes:
     def _path(self, target: str) -> Path | None:
         """The file of a write of ours; None when it cannot be reached any more."""
         try:
-            root, name, _ = self._place(_ref_of(target)[0], new=False)
+            root, name, _ = self._place(_ref_of(target)[0], new=False, hidden=True)
         except (NotFoundError, RefusedError, UsageError):
             return None
         return None if (root / name).is_symlink() else root / name
