@@ -219,6 +219,56 @@ def test_a_long_document_is_ranked_in_one_pass_and_bounded() -> None:
 def test_a_quote_is_found_in_spite_of_line_breaks_and_typography() -> None:
     text = "The mem-\nory “keeps” 94\npercent of all the facts."
     good = Statement("It keeps 94 percent.", 'The memory "keeps" 94 percent of all the facts')
-    assert grounded(text, [good, good]) == (good,)
+    assert grounded(text, [good, good]) == (Statement(good.text, "The memory “keeps” 94 percent of all the facts."),)
     assert grounded(text, [Statement("It keeps 94 percent.", "keeps 94")]) == ()
     assert grounded(text, [Statement("x" * 500, good.quote)]) == ()
+
+
+DENYING = (
+    "The relay must never be opened while the pump runs. The pump takes 12 litres of water. It is not true that the "
+    "cellar is dry. Do not mail the plans to anybody. The tank holds twelve thousand litres."
+)
+
+
+@pytest.mark.parametrize(
+    ("said_", "quote", "kept"),
+    [
+        ("The relay must not be opened while the pump runs.", "never be opened while the pump runs", True),
+        ("The relay may be opened while the pump runs.", "opened while the pump runs", False),
+        ("The cellar is dry.", "It is not true that the cellar is dry.", False),
+        ("The cellar is dry.", "that the cellar is dry", False),
+        ("Mail the plans to anybody.", "mail the plans to anybody", False),
+        ("The pump takes twelve litres.", "The pump takes 12 litres", True),
+        ("The pump takes twelve thousand litres.", "The pump takes 12 litres of water.", False),
+        ("The pump takes 13 litres.", "The pump takes 12 litres of water.", False),
+        ("The pump never takes 12 litres.", "The pump takes 12 litres of water.", False),
+        ("The tank holds 12,000 litres.", "tank holds twelve thousand litres", True),
+        ("The tank holds 12 thousand litres.", "tank holds twelve thousand litres", True),
+        ("The tank holds twelve litres.", "tank holds twelve thousand litres", False),
+    ],
+)
+def test_a_statement_stands_on_whole_sentences_with_their_numbers_and_denials(
+    said_: str, quote: str, kept: bool
+) -> None:
+    found = grounded(DENYING, [Statement(said_, quote)])
+    assert bool(found) is kept
+    assert all(one.quote in DENYING and one.quote.endswith(".") for one in found)
+
+
+def test_of_ten_statements_of_a_model_five_are_proposed(tmp_path: Path, arxiv: Arxiv, model: openai.Server) -> None:
+    model.default = said(*((f"{GOOD[0][:-1]} ({'x' * n}).", GOOD[1]) for n in range(1, 11)))
+    with opened(tmp_path, arxiv, model) as vm:
+        assert len(vm.library.distil("arxiv:2401.01234").statements) == 5
+
+
+def test_no_model_is_asked_about_a_document_without_a_sentence(
+    tmp_path: Path, model: openai.Server, arxiv: Arxiv
+) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "empty.md").write_text("# x\n")
+    config: dict[str, Any] = {"library": {"papers": {"type": "files", "path": str(folder)}}}
+    config |= {"background_model": "openai:m", "models.base_url": model.url, "background_limit": 1.0}
+    with vademecum.open(tmp_path / "home", config=config) as vm, pytest.raises(NotFoundError):
+        vm.library.distil("papers:empty.md")
+    assert model.requests == []

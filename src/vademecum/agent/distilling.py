@@ -82,12 +82,12 @@ class AgentLibrary(Library):
         `model` False: the sentences, also where there is a model. Raises what `read` raises, NotFoundError when there
         is no sentence in it, ModelError, and RefusedError when the day's allowance is used up or it is in quarantine.
         """
-        from vademecum.library.distil import sentences
+        from vademecum.library.distil import has_sentences, sentences
 
         document = self.read(ref, part=part, budget=READ)
         if kept_back(self._vm, document.ref, document.revision):
             raise RefusedError(f"{ref} is in quarantine.", "`vademecum release` takes it out.")
-        found = self._of_model(document) if model else None
+        found = self._of_model(document) if model and has_sentences(document.text) else None
         made = sentences(document.text, document.title) if found is None else found
         if not made:
             raise NotFoundError(
