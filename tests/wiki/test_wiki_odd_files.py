@@ -225,3 +225,41 @@ def test_a_name_is_shown_inert_and_what_is_shown_is_read(
     with pytest.raises(NotFoundError) as missing:
         vm.wiki.read(hit.page, heading="Nowhere")
     assert name not in missing.value.message
+
+
+# --- secrets and the index
+
+
+@pytest.mark.parametrize("part", ["ghp_Zk3Zk3*", "ghp_Z*", SECRET, "Zk3Zk3*", "hunter2*", "MIIEow*"])
+def test_no_letter_of_a_secret_can_be_found_by_searching_for_it(vm: Vademecum, part: str) -> None:
+    text = f"# Keys\n\nThe token of the heron is {SECRET} here.\npassword = hunter2hunter2XY\n"
+    written(vault_of(vm), {"a.md": text, "pem.md": PEM, f"of {SECRET}.md": "nothing else"})
+    found = vm.wiki.search("token of the heron")
+    assert found.results[0].page == "a.md"
+    assert found.results[0].lines == "a.md#L1-L4"
+    assert vm.wiki.search(part).results == ()
+    with_part, with_nothing = (vm.wiki.search(f"token of the heron {end}").results for end in (part, "zzzqx"))
+    assert [(one.page, one.why) for one in with_part] == [(one.page, one.why) for one in with_nothing]
+    for place in found.results:
+        assert SECRET not in place.snippet
+
+
+def test_a_secret_that_is_appended_to_a_long_log_is_not_indexed_either(vm: Vademecum) -> None:
+    log = "# Log\n\n" + "".join(f"- 2026-01-02T10:00:00Z entry {n}\n" for n in range(300))
+    path = written(vault_of(vm), {"log.md": log}) / "log.md"
+    vm.wiki.refresh()
+    with path.open("a") as stream:
+        stream.write(f"- 2026-01-03T10:00:00Z quokka token {SECRET}\n")
+    assert vm.wiki.search("quokka").results
+    assert vm.wiki.search(SECRET).results == ()
+
+
+def test_hidden_text_has_the_same_length_and_lines_and_only_secrets_are_gone(vm: Vademecum) -> None:
+    text = f"# Straße İstanbul\r\n{'word ' * 900}\n{PEM}\nkey: {SECRET}\nplain 2026-01-02T10:00:00Z text\n"
+    hidden = vm.redactor.hidden(text)
+    assert len(hidden) == len(text)
+    assert hidden.count("\n") == text.count("\n")
+    assert SECRET not in hidden
+    assert "MIIEow" not in hidden
+    assert hidden.split()[:900] == text.split()[:900]
+    assert hidden.endswith("plain 2026-01-02T10:00:00Z text\n")

@@ -29,7 +29,8 @@ def sources(vm: Vademecum) -> tuple[Source, ...]:
     from vademecum.vault.paths import VaultPaths
 
     root = VaultPaths.of(vm.home, vm.config.vault).root.resolve()
-    found = [Source(VAULT, root, entries=entries, prefix=link_prefix(root))]
+    hide = vm.redactor.hidden
+    found = [Source(VAULT, root, entries=entries, prefix=link_prefix(root), hide=hide)]
     for one in vm.config.wiki.sources:
         folder = (vm.home.root / Path(one.path).expanduser()).resolve()
         name = one.name or folder.name or "root"
@@ -38,7 +39,7 @@ def sources(vm: Vademecum) -> tuple[Source, ...]:
                 f"wiki.sources: {name!r} is not the name of one source only.",
                 f"Give {one.path} another `name`, without a colon.",
             )
-        found.append(Source(name, folder, one.outside, prefix=link_prefix(folder)))
+        found.append(Source(name, folder, one.outside, prefix=link_prefix(folder), hide=hide))
     return tuple(found)
 
 

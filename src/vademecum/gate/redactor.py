@@ -7,14 +7,14 @@ text without a secret touches the disk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.config import GateConfig
 from vademecum.errors import ConfigError, StorageError
-from vademecum.late import dataclass, replace
+from vademecum.late import dataclass, pattern, replace
 
 if TYPE_CHECKING:
     from vademecum.gate.secrets import Secret
@@ -27,6 +27,27 @@ _KEY_BYTES = 32
 _CONTEXT = 40  # characters of what stands before a value in JSON: its key, the argument before it
 
 
+_NEAR, _KEY_LENGTH = 160, 8_192
+"""Characters around what looks like a secret, and behind the first line of a key, that are looked at with it."""
+_NAMES = (
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "credential",
+    "login",
+    "pin",
+    "code",
+    "wort",
+    "contrase",
+    "clave",
+    "mot de",
+)
+"""What stands before a value that may be short."""
+_NUMBER = pattern(r"\d[\d -]{10,}\d")
+_LONG = 14
 REMEMBERED, LONGEST_REMEMBERED = 1024, 4000
 """Texts without a secret that are kept in mind, since every snapshot reads the same entries; and their characters."""
 
@@ -105,6 +126,25 @@ class Redactor:
                 start = min(end, secret.end)
         return "".join([*done, text[start:end]])
 
+    def hidden(self, text: str) -> str:
+        """`text` with blanks in the place of its secrets, of the same length and in the same lines: to be indexed.
+
+        It looks only near what is long and has digits, behind what is called a key or a password, and into keys of
+        several lines, so that ordinary text costs next to nothing.
+        """
+        spans = [
+            (start + secret.start, start + secret.end)
+            for start, end in _likely(text)
+            for secret in self.find(text[start:end])
+            if self._mark(secret.rule, text[start + secret.start : start + secret.end])
+        ]
+        if not spans:
+            return text
+        shown = list(text)
+        for start, end in spans:
+            shown[start:end] = [" " if "!" <= one <= "~" else one for one in shown[start:end]]
+        return "".join(shown)
+
     def session(self, name: str | None) -> str | None:
         """What a conversation is called, as it is kept; ids that were made at random stay as they are."""
         if name is None or (len(name) == 26 and name.isalnum() and name.isupper()):
@@ -168,6 +208,42 @@ class Redactor:
     @cached_property
     def _key(self) -> bytes:
         return key_of(self._key_file)
+
+
+def _likely(text: str) -> Iterator[tuple[int, int]]:
+    """The parts of `text` in which a secret may stand, in order and apart from one another."""
+    first = last = -1
+    for start, end in sorted(_places(text)):
+        if last < 0 or start > last:
+            if last > 0:
+                yield max(0, first), last
+            first = start
+        last = max(last, end)
+    if last > 0:
+        yield max(0, first), last
+
+
+def _places(text: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for word in text.split():
+        if len(word) >= _LONG and any(map(str.isdigit, word)):
+            at = text.index(word, at)
+            yield at - _NEAR, at + len(word) + _NEAR
+            at += len(word)
+    at = text.find("BEGIN ")
+    while at >= 0:
+        yield at - _NEAR, at + _KEY_LENGTH
+        at = text.find("BEGIN ", at + 1)
+    for found in _NUMBER.finditer(text):
+        yield found.start() - _NEAR, found.end() + _NEAR
+    lowered = text.lower() if len(text.lower()) == len(text) else text
+    for mark in (":", "=", " is "):
+        at = lowered.find(mark)
+        while at >= 0:
+            before = lowered[max(0, at - 24) : at]
+            if any(name in before for name in _NAMES):
+                yield at - _NEAR, at + _NEAR
+            at = lowered.find(mark, at + 1)
 
 
 def key_of(path: Path) -> bytes:

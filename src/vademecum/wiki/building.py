@@ -86,11 +86,18 @@ def build(source: Source, found: Read) -> Built:
     entries: list[Entry] | None = None
     if source.entries is not None and found.data and converted is None:
         read_entries = source.entries(found.path, found.data[text.skipped :], text.skipped, 1)
-        entries = None if read_entries is None else list(read_entries)
-    parsed = parse(found.path, text, source, entries)
+        entries = None if read_entries is None else [_hidden(one, source) for one in read_entries]
+    hidden = Text(source.hide(text.text), text.encoding, text.skipped, text.problem)
+    parsed = parse(found.path, hidden, source, entries)
+    parsed = replace(parsed, title=source.hide(parsed.title))  # it may be the file's name
     if problem:
         parsed = Parsed(parsed.title, parsed.matter, parsed.found, parsed.passages, parsed.lines, problem)
     return Built(found, parsed, text.encoding, converted)
+
+
+def _hidden(entry: Entry, source: Source) -> Entry:
+    heading = source.hide(entry.heading)
+    return entry if heading == entry.heading else replace(entry, heading=heading)
 
 
 def store(db: Database, number: int, source: Source, built: Built, page: int = 0) -> int:
@@ -187,7 +194,7 @@ def grown(db: Database, source: Source, found: Read, row: PageRow) -> Grown | No
         return None
     tail = data[last.start :]
     try:
-        text = Text(tail.decode("utf-8"), "utf-8", last.start)
+        text = Text(source.hide(tail.decode("utf-8")), "utf-8", last.start)
     except UnicodeDecodeError:
         return None
     if any(line.lstrip(" ")[:1] in ("#", "=") for line in text.lines):
@@ -197,7 +204,7 @@ def grown(db: Database, source: Source, found: Read, row: PageRow) -> Grown | No
         told = source.entries(found.path, tail, last.start, last.first)
         shift = last.first - 1
         entries = None if told is None else [
-            replace(one, first=one.first - shift, last=one.last - shift) for one in told
+            replace(_hidden(one, source), first=one.first - shift, last=one.last - shift) for one in told
         ]  # fmt: skip
     scanned, passages = parse_tail(text, tuple(json.loads(last.headings)), entries)
     shifted = (replace(one, first=one.first + last.first - 1, last=one.last + last.first - 1) for one in passages)

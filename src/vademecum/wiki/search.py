@@ -73,6 +73,8 @@ class Candidate:
     section: Section
     page: PageHead
     text: str
+    said: str
+    """The text as the index has it: without secrets."""
     counts: list[float] = field(default_factory=list[float])
     words: float = 0.0
     cover: float = 0.0
@@ -141,7 +143,7 @@ class Finder:
     def _latest(self, limit: int) -> list[Candidate]:
         passages = self._index.passages(self._text.latest(limit))
         heads = self._index.heads({section.page for section, _ in passages})
-        return [Candidate(section, heads[section.page], text, score=1.0) for section, text in passages]
+        return [Candidate(section, heads[section.page], text, text, score=1.0) for section, text in passages]
 
     @property
     def read_as(self) -> str:
@@ -222,7 +224,8 @@ class Finder:
             page = heads.get(section.page)
             if page is None:
                 continue
-            one = Candidate(section, page, text, cosine=cosines.get(section.id), near=near)
+            said = self._index.source_of(page).hide(text)
+            one = Candidate(section, page, text, said, cosine=cosines.get(section.id), near=near)
             one.called = section.page in called or asked in map(_bare, (page.title, page.name, *page.aliases))
             found.append(one)
         return found
@@ -234,14 +237,15 @@ class Finder:
         counter = self._counter()
         typed = literal(self.plan.query.text)
         for one in found:
-            head = counter.kept(" ".join((one.page.title, *one.page.aliases, one.page.path.replace("/", " "))))
+            path = self._index.source_of(one.page).hide(one.page.path)
+            head = counter.kept(" ".join((one.page.title, *one.page.aliases, path.replace("/", " "))))
             above = counter.kept(" ".join(one.section.headings))
-            long = 0.4 + 0.6 * min(4.0, len(one.text) / (6 * _USUAL))
-            three = zip(counter.counts(one.text), above, head, strict=True)
+            long = 0.4 + 0.6 * min(4.0, len(one.said) / (6 * _USUAL))
+            three = zip(counter.counts(one.said), above, head, strict=True)
             one.counts = [here / long + _HEADING * high + _TITLE * top for here, high, top in three]
             one.titled = any(head)
             self._weigh(one)
-            one.exact = one.cover == 1.0 and " " in typed and typed in literal(one.text)
+            one.exact = one.cover == 1.0 and " " in typed and typed in literal(one.said)
 
     def _counter(self) -> Counter:
         pairs = zip(self.plan.terms, self.plan.weights, strict=True)

@@ -24,7 +24,7 @@ from vademecum.wiki.types import Changes, Source
 from vademecum.wiki.walk import IGNORE, Rules, Stamp, Walked, is_sure, stamp_from, stamp_of, stamp_text, walk
 from vademecum.wiki.watch import Watch
 
-FORM = "1"
+FORM = "2"
 """Of what is stored of a page; with another one every page is read again."""
 LOOK_SECONDS = 60.0
 """While changes are watched, all files are looked at all the same when that has not been done for so long."""

@@ -66,6 +66,8 @@ class Source:
     """What links in this folder begin with when it lies in a bigger Obsidian vault: its place there, with a slash."""
     largest: int = 256 * 1024 * 1024
     """Bytes above which a file is known by name only."""
+    hide: Callable[[str], str] = str
+    """Puts blanks in the place of secrets, so that none can be found letter by letter; the length stays."""
 
 
 @dataclass(frozen=True, slots=True)

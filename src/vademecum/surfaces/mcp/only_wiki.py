@@ -97,9 +97,10 @@ def open_folder(root: Path, kept: Kept) -> Wiki:
     from vademecum.wiki.types import Source
     from vademecum.wiki.wiki import Parts, Wiki
 
-    source = Source(root.name.replace(":", "_") or "pages", root, entries=entries, prefix=link_prefix(root))
-    index = Index(open_cache(kept.folder / "cache.db"), [source])
     redactor = kept.redactor()
+    name = root.name.replace(":", "_") or "pages"
+    source = Source(name, root, entries=entries, prefix=link_prefix(root), hide=redactor.hidden)
+    index = Index(open_cache(kept.folder / "cache.db"), [source])
     return Wiki(
         Parts(
             lambda: index,
