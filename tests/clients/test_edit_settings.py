@@ -204,6 +204,46 @@ def test_a_broken_block_or_several_are_refused(raw: bytes) -> None:
     assert caught.value.hint
 
 
+OPEN = {
+    "a closing fence that carries words": "Example:\n```sh\nmake test\n```sh\n",
+    "a fence without an end": "Example:\n```sh\nmake test\n",
+    "a fence at the very beginning": "~~~\nmake test",
+    "a longer fence": "````\n```\nmake\n```\n",
+    "the other kind of fence": "```\n~~~\n",
+    "a comment without an end": "# Ours\n\n<!-- not yet\nmake test\n",
+    "CRLF": "Example:\r\n\r\n```sh\r\nmake test\r\n",
+}
+CLOSED = {
+    "a fence with backticks in its words is none": "``` not `code` ```\ntext\n",
+    "a fence that is closed further in": "1. Do\n   ```sh\n   make\n    ```\n",
+    "a fence in a comment": "<!-- see\n```\n-->\ntext\n",
+}
+
+
+@pytest.mark.parametrize("text", [*OPEN.values(), *CLOSED.values()], ids=[*OPEN, *CLOSED])
+def test_a_block_is_found_again_and_goes_again_whatever_is_open_in_the_text(text: str) -> None:
+    path, raw = Path("AGENTS.md"), text.encode()
+
+    once = block.put(raw, rules("lyra"), path)
+
+    assert block.find(once, path) == rules("lyra")
+    assert block.put(once, rules("lyra"), path) == once
+    assert once.startswith(raw) == (text not in OPEN.values())
+    assert block.take_out(once, path) == raw
+    hidden = raw + b"\n```sh\nmake\n" + rules("lyra").encode()
+    assert block.find(hidden, path) == rules("lyra")
+
+
+def test_marks_within_a_code_that_ends_are_an_example() -> None:
+    raw = b"```\n" + rules("ella").encode() + b"```\n"
+
+    once = block.put(raw, rules("lyra"), Path("AGENTS.md"))
+
+    assert block.find(raw, Path("AGENTS.md")) is None
+    assert block.find(once, Path("AGENTS.md")) == rules("lyra")
+    assert block.take_out(once, Path("AGENTS.md")) == raw
+
+
 def test_json_written_strictly_keeps_its_numbers_and_escapes() -> None:
     raw = b'{ "n" : 1.0e5 , "u":"\\u00e9\\/" }'
     document = opened(raw, Path("x"), "jsonc")

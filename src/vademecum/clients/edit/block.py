@@ -1,8 +1,9 @@
 """A marked block in a text that a person writes: AGENTS.md, SOUL.md, a rule of an editor.
 
 Idea: the block has a first and a last line of its own, comments of Markdown; it goes to the end of the text and is
-found again by them. Invariant: not one byte outside the block changes; marks inside a fenced code are somebody's
-example, and a block without its end or several of them are refused.
+found again by them. Where the text ends inside a code or a comment that nobody closed, it goes before that. Invariant:
+not one byte outside the block changes; marks inside a fenced code are somebody's example, but not in one without an
+end; a block without its end or several of them are refused, and so is a text in which ours would not be found again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from vademecum.errors import UnreadableError
 from vademecum.late import pattern
 
 _FIRST = pattern(r"<!-- vademecum (\w+)(?::[^\n]*)? -->[ \t]*\r?")
-_FENCE = pattern(r" {0,3}(`{3,}|~{3,})")
+_OPENS = pattern(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)")
+_CLOSES = pattern(r"[ \t]*(`{3,}|~{3,})[ \t\r]*")
+_COMMENT = pattern(r" {0,3}<!--")
 
 
 def find(raw: bytes | None, path: Path, what: str = "rules") -> str | None:
@@ -34,13 +37,21 @@ def put(raw: bytes | None, block: str, path: Path, *, header: str = "", what: st
     bom, text = (text[0], text[1:]) if text.startswith("\ufeff") else ("", text)
     newline = "\r\n" if "\r\n" in text else "\n"
     ours = block.strip("\n").replace("\n", newline) + newline
-    span = _span(text, path, what)
+    span, end = _layout(text, path, what)
     if span is not None:
-        return _bytes(bom + text[: span[0]] + ours + text[span[1] :])
-    if not text.strip():
-        return _bytes(bom + text + header.replace("\n", newline) + ours)
-    lead = newline if text.endswith("\n") else newline * 2
-    return _bytes(bom + text + lead + ours)
+        made = bom + text[: span[0]] + ours + text[span[1] :]
+    elif not text.strip():
+        made = bom + text + header.replace("\n", newline) + ours
+    else:
+        before = text[:end]
+        lead = "" if not before else newline if before.endswith("\n") else newline * 2
+        made = bom + before + lead + ours + text[end:]
+    if find(_bytes(made), path, what) != ours.replace("\r\n", "\n"):
+        raise UnreadableError(
+            f"{path} is written in such a way that a block in it would not be found again. It was left as it is.",
+            "Close the code and the comments that are open in it, then try again.",
+        )
+    return _bytes(made)
 
 
 def take_out(raw: bytes, path: Path, what: str = "rules") -> bytes:
@@ -58,22 +69,49 @@ def take_out(raw: bytes, path: Path, what: str = "rules") -> bytes:
 
 
 def _span(text: str, path: Path, what: str) -> tuple[int, int] | None:
-    found, at, fence, begun = list[tuple[int, int]](), 0, "", -1
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if begun < 0 and mark is not None and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not fence and (first := _FIRST.fullmatch(line.lstrip("\ufeff"))) and first[1] == what:
-            if begun >= 0:
-                raise _broken(path, what)
-            begun = at + (line.startswith("\ufeff"))
-        elif begun >= 0 and line.rstrip() == f"<!-- /vademecum {what} -->":
-            found.append((begun, min(at + len(line) + 1, len(text))))
-            begun = -1
-        at += len(line) + 1
-    if begun >= 0 or len(found) > 1:
+    return _layout(text, path, what)[0]
+
+
+def _layout(text: str, path: Path, what: str) -> tuple[tuple[int, int] | None, int]:
+    """Where the block is, and where a new one may go: the end, or the code or comment that is never closed."""
+    marks, opened = _marks(text, what)
+    if opened is not None:  # what is never closed hides nothing
+        marks += _marks(text, what, opened, fences=False)[0]
+    if not marks:
+        return None, len(text) if opened is None else opened
+    if [first for *_, first in marks] != [True, False]:
         raise _broken(path, what)
-    return found[0] if found else None
+    return (marks[0][0], marks[1][1]), len(text)
+
+
+def _marks(
+    text: str, what: str, begin: int = 0, *, fences: bool = True
+) -> tuple[list[tuple[int, int, bool]], int | None]:
+    """Each mark from `begin` on as `(start, end, is the first)`, and where a code or comment begins that has no end."""
+    found, at, inside, opened, fence = list[tuple[int, int, bool]](), begin, False, -1, ""
+    for line in text[begin:].split("\n"):
+        end = min(at + len(line) + 1, len(text))
+        first = _FIRST.fullmatch(line.lstrip("\ufeff"))
+        if fence:
+            closing = _CLOSES.fullmatch(line)
+            if closing is not None and closing[1].startswith(fence):
+                fence, opened = "", -1
+        elif first is not None and first[1] == what:  # it ends a comment, too
+            found.append((at + line.startswith("\ufeff"), end, True))
+            inside, opened = True, -1
+        elif line.rstrip() == f"<!-- /vademecum {what} -->" and inside:
+            found.append((at, end, False))
+            inside = False
+        elif opened >= 0:
+            opened = -1 if "-->" in line else opened
+        elif fences and not inside:
+            opening = _OPENS.fullmatch(line)
+            if opening is not None:
+                fence, opened = opening[1] or opening[2], at
+            elif _COMMENT.match(line) and "-->" not in line:
+                opened = at
+        at += len(line) + 1
+    return found, opened if opened >= 0 else None
 
 
 def _broken(path: Path, what: str) -> UnreadableError:
