@@ -24,6 +24,24 @@ def test_hidden_text_of_a_word_document_is_left_out_and_said():
     assert found.problems == ("25 characters of hidden text were left out.",)
 
 
+def test_text_that_a_style_hides_is_left_out_and_said():
+    body = (
+        f'<w:document xmlns:w="{papers.WORD}"><w:body><w:p><w:r><w:t>Seen.</w:t></w:r>'
+        '<w:r><w:rPr><w:rStyle w:val="Child"/></w:rPr><w:t>HIDDEN</w:t></w:r>'
+        '<w:r><w:rPr><w:rStyle w:val="Child"/><w:vanish w:val="0"/></w:rPr><w:t> Too.</w:t></w:r></w:p>'
+        '<w:p><w:pPr><w:pStyle w:val="Gone"/></w:pPr><w:r><w:t>GONE</w:t></w:r></w:p></w:body></w:document>'
+    )
+    styles = (
+        f'<w:styles xmlns:w="{papers.WORD}"><w:style w:styleId="Hid"><w:rPr><w:vanish/></w:rPr></w:style>'
+        '<w:style w:styleId="Child"><w:basedOn w:val="Hid"/></w:style>'
+        '<w:style w:styleId="Loop"><w:basedOn w:val="Loop"/></w:style>'
+        '<w:style w:styleId="Gone"><w:rPr><w:vanish/></w:rPr></w:style></w:styles>'
+    )
+    found = convert(papers.changed(papers.docx(), {"word/document.xml": body, "word/styles.xml": styles}), "a.docx")
+    assert found.text == "Seen. Too."
+    assert found.problems == ("10 characters of hidden text were left out.",)
+
+
 def test_deleted_text_is_left_out_and_comments_and_notes_are_labelled():
     body = (
         f'<w:document xmlns:w="{papers.WORD}" xmlns:r="{papers.OFFICE}"><w:body><w:p><w:r><w:t>We sell </w:t></w:r>'
@@ -215,3 +233,52 @@ def test_a_limit_that_is_reached_is_said_and_the_beginning_kept():
     assert found.problems == ("Only the first 3 of 8 pages were read: a document is read up to 3.",)
     cut = convert(b"x" * 500, "a.txt", limits=Limits(characters=100))
     assert (len(cut.text), cut.problems) == (100, ("Only the first 100 characters were read.",))
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<style>.a{display:none}</style><p class='b a'>HID</p>",
+        "<style>/* x */ p.a, #no { color: red; DISPLAY : NONE !important }</style><p class=a>HID</p>",
+        "<style>@media screen { #h { visibility:hidden } }</style><p id=h>HID</p>",
+        "<style>aside{opacity:0%}</style><aside>HID</aside>",
+        '<p style="font-size:0px">HID</p>',
+        '<p style="font-size:0.1px">HID</p>',
+        '<p style="opacity:0%">HID</p>',
+        '<p style="opacity:.0">HID</p>',
+        '<p style="transform:scale(0)">HID</p>',
+        '<p style="height:0;overflow:hidden">HID</p>',
+        '<p style="clip-path: inset(100%)">HID</p>',
+        '<p style="position:absolute;clip:rect(0,0,0,0)">HID</p>',
+        '<p style="color:transparent">HID</p>',
+        '<p style="/**/display:none">HID</p>',
+        '<p style="disp/**/lay:none">HID</p>',
+        '<p style="disp\\6c ay:none">HID</p>',
+        "<div hidden=until-found>HID</div>",
+        "<dialog>HID</dialog>",
+    ],
+)
+def test_what_a_page_hides_in_a_simple_way_is_left_out_and_counted(html: str):
+    found = convert(f"{html}<p>Seen.</p>".encode(), "a.html")
+    assert found.text == "Seen."
+    assert "3 characters that the page hides" in " ".join(found.problems)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        '<p style="opacity:0.5">Seen.</p>',
+        '<p style="font-size:0.9em">Seen.</p>',
+        '<p style="height:0">Seen.</p>',
+        '<p style="line-height:0.5;overflow:hidden">Seen.</p>',
+        '<p style="background-color:transparent">Seen.</p>',
+        '<p style="max-width:100px;overflow:hidden">Seen.</p>',
+        "<style>.a .b{display:none}</style><p class=b>Seen.</p>",
+        "<style>body{display:none}</style><p>Seen.</p>",
+        "<style>@media print {nav, .b {display:none}} @media (max-width:9px){.b{display:none}}</style><p class=b>Seen.",
+        "<style>@keyframes x { from { opacity: 0 } }</style><p class=from>Seen.</p>",
+        "<dialog open>Seen.</dialog>",
+    ],
+)
+def test_what_a_page_shows_is_kept(html: str):
+    assert convert(html.encode(), "a.html").text == "Seen."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vademecum.library.documents import Converted
     from vademecum.wiki.types import Source
 
-VERSION = "1"
+VERSION = "2"
 """Of the conversion; with another one every document is converted again."""
 
 

@@ -21,6 +21,7 @@ class _Document:
     headings: dict[str, int] = field(default_factory=dict[str, int])
     ordered: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     links: dict[str, str] = field(default_factory=dict[str, str])
+    vanishing: set[str] = field(default_factory=set[str])
     hidden: int = 0
     deleted: int = 0
     title: str = ""
@@ -70,7 +71,13 @@ def properties(archive: Archive, into: Gathering) -> None:
 
 
 def _styles(archive: Archive, name: str, document: _Document) -> None:
+    based: dict[str, str] = {}
+    shown: set[str] = set()
     for style in archive.elements(name, "style"):
+        own, hides = attribute(style, "styleId"), _vanishes(style)
+        based[own] = _value(style, "basedOn")
+        if hides is not None:
+            (document.vanishing if hides else shown).add(own)
         called = next((attribute(one, "val") for one in style.iter("name")), "")
         outline = next((attribute(one, "val") for one in style.iter("outlineLvl")), "")
         found = _HEADING.fullmatch(called)
@@ -78,7 +85,13 @@ def _styles(archive: Archive, name: str, document: _Document) -> None:
         if called.casefold() == "title":
             level = 1
         if level:
-            document.headings[attribute(style, "styleId")] = min(level, 6)
+            document.headings[own] = min(level, 6)
+    for own in based:
+        line = [own]
+        while line[-1] not in document.vanishing | shown and (next_ := based.get(line[-1], "")) not in ("", *line):
+            line.append(next_)
+        if line[-1] in document.vanishing:
+            document.vanishing.add(own)
 
 
 def _numbering(archive: Archive, name: str, document: _Document) -> None:
@@ -103,11 +116,14 @@ def _block(element: Element, document: _Document) -> str:
         ]
         width = max((len(row) for row in rows), default=0)
         return table([row + [""] * (width - len(row)) for row in rows])
+    properties_ = element.find("pPr")
+    style = _value(properties_, "pStyle")
+    if style in document.vanishing:
+        document.hidden += sum(len(one.text or "") for one in element.iter("t"))
+        return ""
     text = _text(element, document).strip()
     if not text:
         return ""
-    properties_ = element.find("pPr")
-    style = _value(properties_, "pStyle")
     level = document.headings.get(style, 0)
     if level:
         document.title = document.title or " ".join(text.split())
@@ -156,7 +172,7 @@ def _collect(element: Element, document: _Document, parts: list[str]) -> None:
                 parts.append("-")
             case "footnoteReference" | "endnoteReference":
                 parts.append(f"[^{attribute(child, 'id')}]")
-            case "r" if _vanishes(child):
+            case "r" if _is_hidden(child, document):
                 document.hidden += sum(len(one.text or "") for one in child.iter("t"))
             case tag if tag in _GONE:
                 document.deleted += sum(len(one.text or "") for one in child.iter() if one.tag in ("t", "delText")) * (
@@ -174,9 +190,15 @@ def _collect(element: Element, document: _Document, parts: list[str]) -> None:
                 _collect(child, document, parts)
 
 
-def _vanishes(run: Element) -> bool:
-    found = run.find("rPr/vanish")
-    return found is not None and attribute(found, "val").casefold() not in ("0", "false", "off")
+def _is_hidden(run: Element, document: _Document) -> bool:
+    own = _vanishes(run)
+    return own if own is not None else _value(run.find("rPr"), "rStyle") in document.vanishing
+
+
+def _vanishes(element: Element) -> bool | None:
+    """Whether a run or a style says that text is hidden; None when it says nothing of it."""
+    found = element.find("rPr/vanish")
+    return None if found is None else attribute(found, "val").casefold() not in ("0", "false", "off")
 
 
 def _behind(archive: Archive, targets: dict[str, str], document: _Document) -> list[str]:

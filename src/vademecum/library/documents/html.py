@@ -1,8 +1,9 @@
 """HTML as Markdown: what a reader of the page would see.
 
 Idea: one pass of the standard library's parser; headings, lists, tables, code and links stay, everything else is text.
-Invariant: scripts, styles, comments and what the page hides (`hidden`, `display:none`, size or opacity of nothing)
-never become text; how much was hidden is said. Addresses that run something are left out.
+Invariant: scripts, styles, comments and what the page hides (`hidden`, `display:none`, size or opacity of nothing, also
+by a simple rule of its own style sheet) never become text; how much was hidden is said. Addresses that run something
+are left out.
 """
 
 from __future__ import annotations
@@ -29,11 +30,27 @@ _CLOSED_BY = {
     "li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr", "td", "th"}, "td": {"td", "th"},
     "th": {"td", "th"}, "option": {"option"},
 }  # fmt: skip
+_END = r"\s*(?:;|!|}|$)"
 _HIDING = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|opacity\s*:\s*0(?:\.0+)?\s*(?:;|!|$)|"
-    r"font-size\s*:\s*0[a-z%]*\s*(?:;|!|$)|(?:left|top|text-indent)\s*:\s*-\d{4,}",
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content-visibility\s*:\s*hidden|"
+    rf"opacity\s*:\s*(?:0+(?:\.0*)?|\.0+)%?{_END}|"
+    rf"font-size\s*:\s*(?:0+(?:\.0*)?|\.0+)[a-z%]*{_END}|font-size\s*:\s*0*\.\d+(?:px|pt){_END}|"
+    r"(?:left|top|right|bottom|text-indent|margin-left|margin-top)\s*:\s*-\d{4,}|"
+    r"clip\s*:\s*rect\(\s*0|clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0)|"
+    r"transform\s*:[^;]{0,200}scale[xy]?\(\s*0\s*[,)]|"
+    rf"(?<![-\w])color\s*:\s*transparent{_END}",
     re.I,
 )
+_FLAT = re.compile(rf"(?<![-\w])(?:max-)?(?:height|width)\s*:\s*0+(?:px|em|rem|%)?{_END}", re.I)
+_CUT = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip)", re.I)
+_CSS_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.S)
+_CSS_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|([^\n0-9a-fA-F]))")
+_STYLES = re.compile(r"<style\b[^>]{0,1000}>(.{0,500000}?)(?:</style|\Z)", re.I | re.S)
+_RULE = re.compile(r"([^{}]{1,2000})\{([^{}]{0,5000})\}")
+_ELSEWHERE = re.compile(  # rules for print, for small screens, for steps of a movement
+    r"@(?!media\s+(?:only\s+)?(?:screen|all)\s*\{)[\w-]+[^{};]{0,300}\{(?:[^{}]{0,5000}\{[^{}]{0,5000}\}){0,500}[^{}]{0,5000}\}"
+)
+_SIMPLE = re.compile(r"([a-z][a-z0-9-]*)?((?:[.#][\w-]+)?)", re.I)
 _ADDRESS = re.compile(r"(?:https?:|mailto:|[^:\s]*(?:[/?#]|$))", re.I)
 _DEEPEST, _LONGEST = 2_000, 500
 _SECTION = re.compile(r"<!\[[^>]{0,300}>")
@@ -49,8 +66,9 @@ class _Open:
 
 
 class _Page(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, hiding: frozenset[tuple[str, str]] = frozenset()) -> None:
         super().__init__(convert_charrefs=True)
+        self._hiding = hiding
         self.blocks: list[str] = []
         self.title = self.heading = ""
         self.concealed = 0
@@ -78,7 +96,7 @@ class _Page(HTMLParser):
         self._close_implied(tag)
         if tag in _BLOCKS and not self._hidden and self._raw is None:
             self._flush()
-        hides = "hidden" in values or bool(_HIDING.search(values.get("style", "")))
+        hides = "hidden" in values or (tag == "dialog" and "open" not in values) or self._hides(tag, values)
         hidden = self._hidden or hides or tag in _DROPPED
         if tag == "body":
             hidden = hides
@@ -86,6 +104,12 @@ class _Page(HTMLParser):
             self._stack.append(_Open(tag, hidden, values.get("href", ""), len(self._inline)))
         if not hidden:
             self._enter(tag, values)
+
+    def _hides(self, tag: str, values: dict[str, str]) -> bool:
+        if values.get("style") and hides(values["style"]):
+            return True
+        marks = ["", *(f".{one}" for one in values.get("class", "").split()), f"#{values.get('id', '')}"]
+        return bool(self._hiding) and any((name, mark) in self._hiding for name in ("", tag) for mark in marks)
 
     def _enter(self, tag: str, values: dict[str, str]) -> None:
         match tag:
@@ -270,9 +294,37 @@ class Page:
     concealed: int
 
 
+def hides(style: str) -> bool:
+    """Whether these declarations of CSS keep what they apply to from readers; what only a browser can tell does not
+    count (colours that are alike, things that lie on others).
+    """
+    plain = _CSS_ESCAPE.sub(_escaped, _CSS_COMMENT.sub("", style[:100_000]))
+    return bool(_HIDING.search(plain) or (_FLAT.search(plain) and _CUT.search(plain)))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    number = int(found[1], 16) if found[1] else 0
+    return (chr(number) if number < 0x110000 else "") if found[1] else found[2]
+
+
+def _hiding_rules(source: str) -> frozenset[tuple[str, str]]:
+    """What the page's own style sheets hide: pairs of an element's name and its class or id, either may be empty."""
+    found: set[tuple[str, str]] = set()
+    for sheet in _STYLES.finditer(source):
+        for selectors, style in _RULE.findall(_ELSEWHERE.sub("", _CSS_COMMENT.sub("", sheet[1]))):
+            if not hides(style):
+                continue
+            for one in selectors.split(","):
+                name = _CSS_ESCAPE.sub(_escaped, one.strip())
+                simple = _SIMPLE.fullmatch(name)
+                if simple and name and name.lower() not in ("html", "body"):
+                    found.add(((simple[1] or "").lower(), simple[2]))
+    return frozenset(found)
+
+
 def page(source: str) -> Page:
     """HTML (or what calls itself so) as Markdown; nothing in it is an error."""
-    parser = _Page()
+    parser = _Page(_hiding_rules(source))
     parser.feed(_tame(source))
     parser.finish()
     return Page(parser.text, parser.title.strip(), parser.heading, parser.concealed)
