@@ -60,7 +60,7 @@ def test_a_copy_says_how_old_it_is(cli: Cli, arxiv: Arxiv) -> None:
     cli("library", "read", "arxiv:2401.01234")
     with arxiv.down():
         kept = cli("library", "read", "arxiv:2401.01234")
-    assert (kept.code, "A copy, 0 h old" in kept.out) == (0, True)
+    assert (kept.code, "A copy, 0 min old" in kept.out) == (0, True)
 
 
 def test_without_a_network_and_a_copy_there_is_an_error_that_says_so(cli: Cli, arxiv: Arxiv) -> None:

@@ -333,3 +333,23 @@ def test_two_processes_of_one_home_share_the_work(plain: Path, tmp_path: Path):
     one.close()
     assert two.search("files", "ferns shade").items
     assert one.search("files", "ferns shade").items
+
+
+def test_a_snippet_does_not_begin_with_what_was_put_before_the_document(tmp_path: Path):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "tea.html").write_text("<title>Of tea</title><p>Brew tea slowly.</p>")
+    (hit,) = of(folder, tmp_path).search("files", "tea").items
+    assert "title:" not in hit.snippet
+    assert "Brew tea slowly." in hit.snippet
+
+
+def test_a_file_that_cannot_be_read_is_named_once(tmp_path: Path):
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "bad.docx").write_bytes(b"no archive")
+    files = of(folder, tmp_path)
+    assert files.search("files", "tea").hint.count("bad.docx") == 1
+    with pytest.raises(UnreadableError) as caught:
+        files.read("files:bad.docx")
+    assert caught.value.message.count("bad.docx") == 1

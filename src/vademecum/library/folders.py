@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from vademecum.clock import parse_iso
 from vademecum.errors import NotFoundError, SourceError, UnreadableError, UsageError, VademecumError
+from vademecum.late import pattern
 from vademecum.library.contract import (
     Availability,
     ChangesFound,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 PATIENCE = 20.0
 """Seconds that a look-up waits for files to be read; what is not read by then is said, and goes on."""
 _NEWEST, _MOST_CHANGES = 25, 500
+_MATTER = pattern(r"\A---\n(?:.*\n)*?(?:---|\.\.\.)\s*\n(?:> Not all of it was read: .*\n)?")
 _WHOLE = 3_500_000
 """Characters of a document up to which it is given whole."""
 
@@ -157,7 +159,7 @@ class FolderSource(LibrarySource):
         from vademecum.search.snippet import snippet
 
         detail = {"lines": one.section.lines, "heading": " > ".join(one.section.headings)}
-        return self.item(one.page, snippet(one.text, words), detail)
+        return self.item(one.page, snippet(_MATTER.sub("", one.text), words), detail)
 
     def item(self, page: PageHead, snippet: str = "", detail: Mapping[str, str] | None = None) -> Item:
         """A page as an item."""
@@ -181,7 +183,7 @@ class FolderSource(LibrarySource):
         bad = [index.head(row) for number in index.numbers for row in faulty(index.db, number)]
         if not bad:
             return ""
-        few = "; ".join(f"{self.id_of(one)}: {_plain(one.problem)}" for one in bad[:3])
+        few = "; ".join(f"{self.id_of(one)}: {_why(one)}" for one in bad[:3])
         return f"{len(bad):,} files could not be read as they should be: {few}{'; ...' if len(bad) > 3 else ''}."
 
     # --- reading
@@ -210,7 +212,7 @@ class FolderSource(LibrarySource):
         page = self.page_of(id)
         written = self.index.text(page)
         if page.problem and not written.strip():
-            raise UnreadableError(f"{id}: {page.problem}", "The file was left as it is.")
+            raise UnreadableError(f"{id}: {_why(page)}.", "The file was left as it is.")
         found = stretches(written, _WHOLE)
         names = tuple(one.name for one in found)
         if not part and len(written) > _WHOLE:
@@ -356,8 +358,9 @@ def _time(page: PageHead) -> int:
     return page.modified_ms
 
 
-def _plain(text: str) -> str:
-    return text.rstrip(". ")
+def _why(page: PageHead) -> str:
+    """Why a file could not be read, without its name, which stands before it already."""
+    return page.problem.removeprefix(f"{page.path.rpartition('/')[2]}: ").rstrip(". ")
 
 
 def _since(text: str) -> int | None:

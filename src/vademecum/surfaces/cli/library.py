@@ -248,8 +248,9 @@ def _source_lines(app: App, one: Document) -> list[str]:
 def _age(app: App, fetched: int, problem: str) -> str:
     from vademecum.clock import iso
 
-    hours = max(0, app.vm.clock() - fetched) // 3_600_000
-    old = f"{hours} h" if hours < 48 else f"{hours // 24} days"
+    minutes = max(0, app.vm.clock() - fetched) // 60_000
+    hours = minutes // 60
+    old = f"{minutes} min" if hours < 1 else f"{hours} h" if hours < 48 else f"{hours // 24} days"
     said = f"A copy, {old} old (fetched {iso(fetched)[:16].replace('T', ' ')} UTC)."
     return f"{said} {problem}" if problem else said
 
