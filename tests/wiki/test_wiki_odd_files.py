@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from folders import index_of, matches, written
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
-from vademecum.errors import NotFoundError
+from vademecum.errors import NotFoundError, UnreadableError
 from vademecum.surfaces.cli.app import run_command
 
 
@@ -263,3 +265,32 @@ def test_hidden_text_has_the_same_length_and_lines_and_only_secrets_are_gone(vm:
     assert "MIIEow" not in hidden
     assert hidden.split()[:900] == text.split()[:900]
     assert hidden.endswith("plain 2026-01-02T10:00:00Z text\n")
+
+
+# --- no text at all
+
+
+@pytest.mark.parametrize("kind", ["random", "program", "picture"])
+def test_a_binary_file_that_is_called_a_page_is_found_by_its_name_only(vm: Vademecum, kind: str) -> None:
+    data = {
+        "random": random.Random(7).randbytes(50_000),
+        "program": Path(sys.executable).read_bytes()[:200_000],
+        "picture": b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20,
+    }[kind]
+    written(vault_of(vm), {"quokka.md": data + b"\nheron zyxword\n"})
+    assert vm.wiki.search("zyxword").results == ()
+    [hit] = vm.wiki.search("quokka").results
+    assert (hit.page, hit.snippet) == ("quokka.md", "")
+    assert [one.page for one in vm.wiki.search("heron").results] == ["good.md"]
+    assert "no text" in vm.wiki.page("quokka").problem
+    with pytest.raises(UnreadableError, match="no text"):
+        vm.wiki.read("quokka")
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["Größe naïve façade".encode("latin-1"), b"\xfe\xff" + "naïve".encode("utf-16-be"), b"\x1b[31mred\x1b[0m naive"],
+)
+def test_a_text_of_an_odd_encoding_is_none_of_these(vm: Vademecum, data: bytes) -> None:
+    written(vault_of(vm), {"odd.md": data})
+    assert [one.page for one in vm.wiki.search("naive").results] == ["odd.md"]

@@ -83,6 +83,8 @@ def build(source: Source, found: Read) -> Built:
                 problem, converted = error.message, ""
         else:
             text = decode(found.data)
+            if text.binary:
+                text, problem = Text("", text.encoding), text.problem
     entries: list[Entry] | None = None
     if source.entries is not None and found.data and converted is None:
         read_entries = source.entries(found.path, found.data[text.skipped :], text.skipped, 1)

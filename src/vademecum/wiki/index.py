@@ -238,7 +238,12 @@ class Index:
     def text(self, page: PageHead) -> str:
         """The whole text of a page, from its file, now. Raises NotFoundError, UnreadableError."""
         data, encoding = self._content(page)
-        return part(data, encoding) if encoding else shown(decode(data).text)
+        if encoding:
+            return part(data, encoding)
+        text = decode(data)
+        if text.binary:
+            raise UnreadableError(f"{page.ref} is no text, whatever it is called.", "Open it with what made it.")
+        return shown(text.text)
 
     def sections_of(self, page: int) -> tuple[Section, ...]:
         """The sections of a page from top to bottom."""

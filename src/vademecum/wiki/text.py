@@ -22,6 +22,8 @@ _MARKS = (
 )
 _SEVERAL = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _LOOK = 4096
+_ODD, _FEW_ODD = 0.05, 24
+"""The share of control bytes from which on a file is no text, and how many of them any text may have."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Text:
     encoding: str
     skipped: int = 0
     problem: str = ""
+    binary: bool = False
+    """It is no text at all: its letters mean nothing."""
 
     @cached_property
     def lines(self) -> list[str]:
@@ -80,6 +84,8 @@ def decode(data: bytes) -> Text:
     bad = sum(1 for letter in broken if "\udc80" <= letter <= "\udcff")
     if len(_SEVERAL.findall(data)) > bad:  # UTF-8 with a torn letter, as a log that was cut has it
         return Text(broken, "utf-8", problem=f"{bad:,} of its bytes are no UTF-8")
+    if _is_binary(data[:_LOOK]):
+        return _with_zeros(data)
     try:
         return Text(data.decode("cp1252"), "cp1252")
     except UnicodeDecodeError:
@@ -115,4 +121,13 @@ def _with_zeros(data: bytes) -> Text:
     even, odd = look[::2].count(0), look[1::2].count(0)
     if max(even, odd) > len(look) // 5 and min(even, odd) <= max(even, odd) // 10:
         return _decoded(data, "utf-16-le" if odd > even else "utf-16-be", 0)
+    if _is_binary(look):
+        said = data.decode("utf-8", "surrogateescape")
+        return Text(said, "utf-8", problem="it is no text; only its name is searched", binary=True)
     return Text(data.decode("utf-8", "surrogateescape"), "utf-8", problem="it holds zero bytes, as no text does")
+
+
+def _is_binary(look: bytes) -> bool:
+    """Whether this is the beginning of a program, a picture or an archive: many bytes that stand in no text."""
+    odd = sum(1 for one in look if one < 9 or 13 < one < 27 or 27 < one < 32 or one == 127)
+    return odd > max(_FEW_ODD, len(look) * _ODD)
