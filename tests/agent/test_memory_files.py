@@ -232,3 +232,43 @@ def test_arguments_that_are_none_are_answered(turn: Turn) -> None:
     assert turn.memory_files("view")[1]
     assert failed(turn, "shred", path=MEMORY) == "Unknown command: shred"
     assert "`path` is missing" in failed(turn, "view")
+
+
+def entries(vm: Vademecum) -> list[str]:
+    return [entry.text for entry in vm.memory.entries("memory")]
+
+
+def test_an_emptied_entry_goes_with_the_line_that_parted_it(tmp_path: Path) -> None:
+    vm = vademecum.open(tmp_path / "home")
+    with vm.session().turn("hm") as turn:
+        ran(turn, "create", path=MEMORY, file_text="one\n§\ntwo")
+        ran(turn, "str_replace", path=MEMORY, old_str="one", new_str="")
+        assert entries(vm) == ["two"]
+        ran(turn, "insert", path=MEMORY, insert_line=1, insert_text="§\n§ \r\n\r\nthree\n§")
+        assert entries(vm) == ["two", "three"]
+        ran(turn, "str_replace", path=MEMORY, old_str="three", new_str=" ")
+        assert entries(vm) == ["two"]
+        turn.answer("ok")
+
+
+def test_an_entry_comes_where_it_is_inserted_and_the_others_keep_their_origin(turn: Turn, vm: Vademecum) -> None:
+    ran(turn, "insert", path=MEMORY, insert_line=0, insert_text="zero\n§\n")
+    assert entries(vm) == ["zero", "Deploys are on Fridays.", "The host is north."]
+    ran(turn, "insert", path=MEMORY, insert_line=3, insert_text="§\nbetween")
+    assert entries(vm) == ["zero", "Deploys are on Fridays.", "between", "The host is north."]
+    origins = [str(entry.origin) for entry in vm.memory.entries("memory")]
+    assert origins == ["assistant", "user:owner", "assistant", "user:owner"]
+    assert "\n".join(line.split("\t")[1] for line in ran(turn, "view", path=MEMORY).split("\n")[1:]) == (
+        "zero\n§\nDeploys are on Fridays.\n§\nbetween\n§\nThe host is north."
+    )
+
+
+def test_what_would_let_entries_change_places_is_refused(turn: Turn, vm: Vademecum) -> None:
+    text = "Deploys are on Fridays.\n§\nThe host is north."
+    said = failed(
+        turn, "str_replace", path=MEMORY, old_str=text, new_str="The host is north.\n§\nDeploys are on Fridays."
+    )
+    assert "cannot change places" in said
+    assert entries(vm) == ["Deploys are on Fridays.", "The host is north."]
+    ran(turn, "str_replace", path=MEMORY, old_str=text, new_str="a\n§\nThe host is north.\n§\nb\n§\nc")
+    assert entries(vm) == ["a", "The host is north.", "b", "c"]

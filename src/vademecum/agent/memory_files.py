@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.core.entries import DELIMITER, join, unescape
@@ -37,6 +37,7 @@ _STORES: dict[str, StoreName] = {f"{ROOT}/memory.md": "memory", f"{ROOT}/user.md
 _PLACES = f"Files here are {ROOT}/memory.md, {ROOT}/user.md and {NOTES}/NAME.md."
 _FIELD = re.compile(r"^([A-Za-z_][\w-]*):", re.M)
 _WRITABLE, _DATED = frozenset({"name", "description", "type"}), frozenset({"created", "updated"})
+_BETWEEN = re.compile(r"^§[ \t]*(?:\n|\Z)", re.M)
 _HOOK = 150
 _TEXT: dict[str, Any] = {"type": "string"}
 
@@ -305,23 +306,34 @@ class _Files:
         return self._notes.remove(slug, origin=origin, session=caller.session, unattended=caller.unattended)
 
     def _operations(self, store: StoreName, text: str) -> list[Operation]:
-        """What makes the entries those of `text`; an entry that is not touched stays as it is, blocked or not."""
+        """What makes the entries those of `text`, in its order; one that is not touched stays as it is, blocked or not.
+
+        Raises UsageError when entries that are kept would change places.
+        """
         document = self._memory.load(store)
-        shown, raw = self._memory.shown(document), document.texts
-        after = [entry.strip("\n") for entry in text.strip("\n").split(DELIMITER) if entry.strip()]
-        left, gone, lines = Counter(after), list[str](), dict[str, str]()
+        shown, raw, after = self._memory.shown(document), document.texts, _entries(text)
+        left, stays, lines = Counter(after), list[bool](), dict[str, str]()
         for entry, own in zip(shown, raw, strict=True):
-            if left[entry]:
-                left[entry] -= 1
-                continue
-            gone.append(own)
+            stays.append(left[entry] > 0)
+            left[entry] -= stays[-1]
             told, kept = entry.split("\n"), join([own]).split("\n")
-            lines |= dict(zip(told, kept, strict=True)) if len(told) == len(kept) else {}
-        # a line that was not touched is as it was, not as it is shown
-        new = [unescape("\n".join(lines.get(line, line) for line in one.split("\n"))) for one in left.elements()]
-        made = [Operation("replace", one, other) for one, other in zip(new, gone, strict=False)]
-        made += [Operation("remove", old_text=one) for one in gone[len(new) :]]
-        return made + [Operation("add", one) for one in new[len(gone) :]]
+            lines |= dict(zip(told, kept, strict=True)) if not stays[-1] and len(told) == len(kept) else {}
+        kept = Counter(one for one, stay in zip(shown, stays, strict=True) if stay)
+        old, made = iter(zip(shown, raw, stays, strict=True)), list[Operation]()
+        gone, new = list[str](), list[str]()
+        for at, entry in enumerate((*after, None)):
+            if entry is not None and not kept[entry]:  # a line that was not touched is as it was, not as it is shown
+                new.append(unescape("\n".join(lines.get(line, line) for line in entry.split("\n"))))
+                continue
+            if _next_kept(old, gone) != entry:
+                raise UsageError("Entries cannot change places. Nothing was written.", "Change one entry at a time.")
+            kept[entry or ""] -= 1
+            made += [Operation("replace", one, other) for one, other in zip(new, gone, strict=False)]
+            made += [Operation("remove", old_text=one) for one in gone[len(new) :]]
+            begin = at - len(new)
+            made += [Operation("add", one, place=begin + n) for n, one in enumerate(new) if n >= len(gone)]
+            gone, new = list[str](), list[str]()
+        return made
 
     def _apply(self, store: StoreName, operations: list[Operation]) -> Change:
         caller, writing = self._caller, self._caller.context.writing
@@ -335,6 +347,21 @@ class _Files:
         if change.outcome != "staged":
             return {"success": True, "text": done}
         return {"success": True, "text": change.message, "staged": True, "proposal": change.proposal}
+
+
+def _entries(text: str) -> list[str]:
+    """The entries of a store's text, as a model is shown them: between lines that hold only the mark."""
+    parts = _BETWEEN.split(text.replace("\r\n", "\n").replace("\r", "\n"))
+    return [part.strip("\n") for part in parts if part.strip()]
+
+
+def _next_kept(old: Iterator[tuple[str, str, bool]], gone: list[str]) -> str | None:
+    """The next entry that stays, None behind the last one; those before it are added to `gone`."""
+    for shown, own, stays in old:
+        if stays:
+            return shown
+        gone.append(own)
+    return None
 
 
 def _checked(path: str) -> str:

@@ -21,11 +21,15 @@ Shown = Callable[[Document], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One change of a store: `content` for add and replace, `old_text` for replace and remove."""
+    """One change of a store: `content` for add and replace, `old_text` for replace and remove.
+
+    `place` is before which entry an added one goes, counted from 0; None: it comes last.
+    """
 
     action: Literal["add", "replace", "remove"]
     content: str = ""
     old_text: str = ""
+    place: int | None = None
 
 
 def without_secrets(redactor: Redactor, operations: Sequence[Operation]) -> tuple[list[Operation], tuple[str, ...]]:
@@ -38,7 +42,7 @@ def without_secrets(redactor: Redactor, operations: Sequence[Operation]) -> tupl
     for operation in operations:
         content = redactor.redact(operation.content)
         kinds += content.kinds
-        clean.append(Operation(operation.action, content.text, redactor.clean(operation.old_text)))
+        clean.append(Operation(operation.action, content.text, redactor.clean(operation.old_text), operation.place))
     return clean, tuple(kinds)
 
 
@@ -146,7 +150,7 @@ class Plan:
         """Put one operation on top. Raises NotFoundError, AmbiguousError, UsageError, BlockedError."""
         match operation.action:
             case "add":
-                self.add(entry_text(operation.content))
+                self.add(entry_text(operation.content), operation.place)
             case "remove":
                 self.remove(matched(self.document, operation.old_text, store, shown))
             case "replace":
@@ -159,12 +163,12 @@ class Plan:
             case _:
                 assert_never(operation.action)
 
-    def add(self, text: str) -> None:
-        """Append `text`, unless it is there."""
+    def add(self, text: str, place: int | None = None) -> None:
+        """Put `text` before the entry number `place` (None: last), unless it is there."""
         if text in self.document.texts:
             self._steps.append("This entry is there already: nothing to add, do not repeat it.")
             return
-        self.document = self.document.added(text)
+        self.document = self.document.added(text) if place is None else self.document.inserted(place, text)
         self._new.append(text)
         self._steps.append("Entry added.")
 
