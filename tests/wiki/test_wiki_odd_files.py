@@ -81,7 +81,7 @@ def test_search_and_doctor_say_what_could_not_be_looked_at(vm: Vademecum, capsys
     run_command(["--home", str(vm.home.root), "doctor", "--json"])
     told = [one for one in json.loads(capsys.readouterr().out)["results"] if one["check"] == "pages"]
     assert [one["state"] for one in told] == ["ok", "warn", "warn"]
-    assert all("Nothing of it is searched" in one["hint"] for one in told[1:])
+    assert all("Nothing of its text is searched" in one["hint"] for one in told[1:])
 
 
 def test_doctor_does_not_say_of_a_page_that_cannot_be_read_that_it_is_searched(
@@ -92,7 +92,7 @@ def test_doctor_does_not_say_of_a_page_that_cannot_be_read_that_it_is_searched(
     vm.wiki.refresh()
     run_command(["--home", str(vm.home.root), "doctor", "--json"])
     [told] = [one for one in json.loads(capsys.readouterr().out)["results"] if "huge.md" in one["message"]]
-    assert told["hint"].startswith("Nothing of it is searched")
+    assert told["hint"].startswith("Nothing of its text is searched")
 
 
 # --- a line that is longer than an answer
@@ -294,3 +294,40 @@ def test_a_binary_file_that_is_called_a_page_is_found_by_its_name_only(vm: Vadem
 def test_a_text_of_an_odd_encoding_is_none_of_these(vm: Vademecum, data: bytes) -> None:
     written(vault_of(vm), {"odd.md": data})
     assert [one.page for one in vm.wiki.search("naive").results] == ["odd.md"]
+
+
+# --- small things
+
+
+def test_links_of_another_source_speak_for_no_page_of_that_name(tmp_path: Path) -> None:
+    other = written(tmp_path / "other", {f"{n}.md": "[[Guide|quokka manual]]\n" for n in range(9)})
+    config = {"wiki": {"sources": [{"path": str(other), "name": "other"}]}}
+    with vademecum.open(tmp_path / "home", config=config) as vm:
+        written(vault_of(vm), {"Guide.md": "# Guide\n\nThe heron stands.\n", "to.md": "[[Guide]]\n"})
+        hit = next(hit for hit in vm.wiki.search("heron stands").results if hit.page == "Guide.md")
+        assert "1 link to it" in hit.why
+        assert "Guide.md" not in [hit.page for hit in vm.wiki.search("quokka manual").results]
+
+
+def test_links_to_files_and_folders_that_are_there_are_not_broken(vm: Vademecum) -> None:
+    written(vault_of(vm), {
+        "Sub/from.md": "[[pic.png]] ![[Files/pic.png]] [x](../Files) [y](../Files/) [[Files]] [z](../Makefile)"
+        " [[Makefile]] [w](../.github/ci.yml) [v](near) [u](../Files/odd%20name.pdf)\n",
+        "Files/pic.png": b"x", "Files/odd name.pdf": b"x", "Makefile": "x", ".github/ci.yml": "x",
+        "Sub/near/a.txt": "x",
+        "wrong.md": "[[Nofiles]] [y](Files/none.png)\n",
+    })  # fmt: skip
+    assert [one.link.raw for one in vm.wiki.graph().broken()] == ["[[Nofiles]]", "[y](Files/none.png)"]
+
+
+def test_a_sign_that_stands_nowhere_is_named_in_the_answer(vm: Vademecum) -> None:
+    assert "found nowhere: 😀." in vm.wiki.search("😀").hint
+
+
+def test_a_model_lists_the_newest_of_a_tag_without_words(vm: Vademecum) -> None:
+    written(vault_of(vm), {"tagged.md": "---\ntags: [birds]\n---\n# Tagged\n\nquokka\n"})
+    with vm.session() as session:
+        answer = session.tool("wiki_search", {"query": "", "tags": ["birds"]})
+        assert [hit["page"] for hit in answer["results"]] == ["tagged.md"]
+        assert answer["results"][0]["origin"] == "file"
+        assert session.tool("wiki_search", {"query": ""})["success"] is False

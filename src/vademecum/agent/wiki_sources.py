@@ -86,6 +86,7 @@ def page_state(vm: Vademecum) -> PageState | None:
     """The state of the index as it is, and what of the folders cannot be looked at now; None when there is neither."""
     from vademecum.store import wiki as rows
     from vademecum.wiki.survey import unseen
+    from vademecum.wiki.text import NO_TEXT
     from vademecum.wiki.walk import Rules, walk
 
     if not vm.home.cache.exists():
@@ -95,12 +96,12 @@ def page_state(vm: Vademecum) -> PageState | None:
     faulty = [
         (row, f"{names[number]}:{row.path}: {row.problem}") for number in names for row in rows.faulty(vm.cache, number)
     ]
-    unread = [said for row, said in faulty if not row.sha256]
+    unread = [said for row, said in faulty if not row.sha256 or row.problem == NO_TEXT]
     for source in sources(vm):
         unread += unseen(source, walk(source, Rules(source)), known=source.name in names.values())
     if not pages and not unread:
         return None
-    problems = tuple(said for row, said in faulty if row.sha256)
+    problems = tuple(said for _, said in faulty if said not in unread)
     return PageState(pages, passages, vm.home.cache.stat().st_size, problems, tuple(unread))
 
 

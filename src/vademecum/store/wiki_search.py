@@ -192,13 +192,14 @@ class WikiText:
         )
         return {row[0]: row[1] for row in rows}
 
-    def linked(self, keys: Sequence[str], each: int) -> dict[str, tuple[int, list[str]]]:
-        """How many links say each of `keys`, and at most `each` of the texts that they show."""
-        found: dict[str, tuple[int, list[str]]] = {}
-        for key in keys:
-            row = self._db.one("SELECT count(*) FROM (SELECT 1 FROM wiki_links WHERE key = ? LIMIT 1000)", (key,))
+    def linked(self, keys: Collection[tuple[str, int]], each: int) -> dict[tuple[str, int], tuple[int, list[str]]]:
+        """How many links of a source, by its number, say each of `keys`, and at most `each` texts that they show."""
+        found: dict[tuple[str, int], tuple[int, list[str]]] = {}
+        links = "FROM wiki_links l CROSS JOIN wiki_pages p ON p.n = l.page WHERE l.key = ? AND p.source = ?"
+        for key, source in keys:
+            row = self._db.one(f"SELECT count(*) FROM (SELECT 1 {links} LIMIT 1000)", (key, source))
             count = 0 if row is None else int(row[0])
-            sql = "SELECT DISTINCT text FROM wiki_links WHERE key = ? AND text <> '' LIMIT ?"
-            texts = [one[0] for one in self._db.all(sql, (key, each))] if count else []
-            found[key] = (count, texts)
+            sql = f"SELECT DISTINCT l.text {links} AND l.text <> '' LIMIT ?"
+            texts = [one[0] for one in self._db.all(sql, (key, source, each))] if count else []
+            found[key, source] = (count, texts)
         return found

@@ -88,7 +88,7 @@ class _Planner:
             plan.trusts += [trust] * len(found)
             plan.weights += [weight(count, size) * (_LIGHT if _is_light(one) else 1.0) for one, count in found]
             if not found:
-                plan.missing.append(term.text)
+                plan.missing.append(term.text if any(map(str.isprintable, term.text.strip())) else plan.query.text[:60])
                 plan.lacking.append(weight(1, size) * (_LIGHTER if _is_light(term) else 1.0))
         return plan
 

@@ -7,6 +7,7 @@ to itself joins it to nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,7 +131,7 @@ class _Checks:
     def why(self, page: PageHead, link: Link) -> str:
         """Empty: it leads somewhere."""
         if link.to is None:
-            return "" if self._is_file(page, link.target) else "there is no such page"
+            return "" if self._is_there(page, link.target) else "there is no such page"
         if link.block and rows.block_line(self._index.db, link.to, link.block) is None:
             return "its page has no such block"
         if link.heading and not self._has_heading(link.to, link.heading):
@@ -143,27 +144,27 @@ class _Checks:
             self._headings[page] = frozenset(found)
         return heading_key(heading) in self._headings[page]
 
-    def _is_file(self, page: PageHead, target: str) -> bool:
-        """Whether a link means a picture or another file that is no page."""
-        if "." not in target.rpartition("/")[2]:
-            return False
+    def _is_there(self, page: PageHead, target: str) -> bool:
+        """Whether a link means a folder, a picture or another file that is no page."""
         source = self._index.source_of(page)
+        for start in (page.path.rpartition("/")[0], ""):
+            place = os.path.normpath(os.path.join(start, target.replace("\\", "/").lstrip("/")))  # noqa: PTH118
+            if not place.startswith("..") and "\0" not in place and os.path.lexists(source.root / place):
+                return True
         if page.source not in self._files:
             self._files[page.source] = frozenset(_other_files(source.root))
-        path = target.removeprefix("/").removeprefix("./").removeprefix(source.prefix)
+        path = target.removeprefix("/").removeprefix("./").removeprefix(source.prefix).rstrip("/")
         while path.startswith("../"):
             path = path[3:]
         return name_key(path.rpartition("/")[2] if "/" not in path else path) in self._files[page.source]
 
 
 def _other_files(root: Path) -> Iterable[str]:
-    """The names of all files below `root`, and all ends of their paths, as links may say them."""
-    import os
-
+    """The names of all files and folders below `root`, and all ends of their paths, as links may say them."""
     for folder, below, names in os.walk(root):
         below[:] = [one for one in below if not one.startswith(".")]
         parts = Path(folder).relative_to(root).parts
-        for name in names:
+        for name in (*names, *below):
             for start in range(len(parts) + 1):
                 yield name_key("/".join((*parts[start:], name)))
 

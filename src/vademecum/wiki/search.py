@@ -265,8 +265,9 @@ class Finder:
         for one in sorted(found, key=lambda one: -(one.words + (one.cosine or 0.0))):
             if len(pages) < _LOOKED_AT or one.page.id in pages:
                 pages.setdefault(one.page.id, []).append(one)
-        keys = {n: name_key(some[0].page.name) for n, some in pages.items()}
-        told = self._text.linked(list(dict.fromkeys(keys.values())), 20)
+        numbers = {source.name: number for number, source in self._index.numbers.items()}
+        keys = {n: (name_key(some[0].page.name), numbers[some[0].page.source]) for n, some in pages.items()}
+        told = self._text.linked(set(keys.values()), 20)
         counter = self._counter()
         for n, some in pages.items():
             count, texts = told[keys[n]]

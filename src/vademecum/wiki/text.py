@@ -22,6 +22,7 @@ _MARKS = (
 )
 _SEVERAL = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _LOOK = 4096
+NO_TEXT = "it is no text; only its name is searched"
 _ODD, _FEW_ODD = 0.05, 24
 """The share of control bytes from which on a file is no text, and how many of them any text may have."""
 
@@ -123,7 +124,7 @@ def _with_zeros(data: bytes) -> Text:
         return _decoded(data, "utf-16-le" if odd > even else "utf-16-be", 0)
     if _is_binary(look):
         said = data.decode("utf-8", "surrogateescape")
-        return Text(said, "utf-8", problem="it is no text; only its name is searched", binary=True)
+        return Text(said, "utf-8", problem=NO_TEXT, binary=True)
     return Text(data.decode("utf-8", "surrogateescape"), "utf-8", problem="it holds zero bytes, as no text does")
 
 

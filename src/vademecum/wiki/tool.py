@@ -28,8 +28,8 @@ WIKI_SEARCH_TOOL = ToolSpec(
     name="wiki_search",
     description=(
         "What is written in the vault and other folders of Markdown: notes, projects, decisions, the shared log. Ask "
-        "in your own words, or by a page's title. Each hit has its place (`lines`), who wrote it and when; cite the "
-        "place, read it with `wiki_read`. Says so when nothing fits."
+        'in your own words, or by a page\'s title; "" with a filter lists the newest. Each hit has its place '
+        "(`lines`), who wrote it and when; cite the place, read it with `wiki_read`. Says so when nothing fits."
     ),
     parameters={
         "type": "object",
@@ -67,8 +67,8 @@ WIKI_READ_TOOL = ToolSpec(
 
 def search_arguments(args: Mapping[str, object]) -> dict[str, Any]:
     """What a model asked for, as the arguments of `Wiki.search`, but `since`. Raises UsageError."""
-    wanted: dict[str, Any] = {"query": _text(args, "query", needed=True)}
-    wanted |= {name: _texts(args, name) for name in ("sources", "tags", "types") if args.get(name)}
+    wanted: dict[str, Any] = {name: _texts(args, name) for name in ("sources", "tags", "types") if args.get(name)}
+    wanted["query"] = _text(args, "query", needed=not (wanted or args.get("since")))
     return wanted | {"limit": _number(args, "limit", USUAL, 1, MOST), "budget": _budget(args)}
 
 

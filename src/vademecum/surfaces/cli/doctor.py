@@ -248,7 +248,7 @@ def _pages(app: App) -> Iterator[Finding]:
     said = f"{plural(state.pages, 'page')} in {plural(state.passages, 'passage')}, {state.size / 1e6:,.1f} MB; derived."
     yield Finding("pages", "ok", said)
     for problems, hint in (
-        (state.unread, "Nothing of it is searched, until it can be read."),
+        (state.unread, "Nothing of its text is searched."),
         (state.problems, "The text is searched all the same, as far as it could be read."),
     ):
         for problem in problems[:_PROBLEMS]:
