@@ -100,3 +100,37 @@ def test_the_owner_and_everybody_at_once_are_not_forgotten_by_name(vm: Vademecum
 def test_forgetting_a_person_twice_finds_nothing_the_second_time(vm: Vademecum) -> None:
     vm.forget_user(NAME, by=PERSON)
     assert vm.forget_user(NAME, by=PERSON).agents == ()
+
+
+def test_a_copy_that_stays_since_somebody_else_wrote_it_is_named(vm: Vademecum, tmp_path: Path) -> None:
+    from vademecum.clients.export import export
+
+    words = "Ana drinks oolong tea."
+    vm.as_(user=NAME).memory.add("user", words, origin=Origin.user(NAME))
+    vm.memory.add("memory", words, origin=Origin.user())
+    vm.notes.write("tea", "Teas", "reference", f"{words} I drink milk.", origin=Origin.user())
+    vm.notes.write("own", "Of the agent", "reference", f"{words} Others do not.", origin=Origin.assistant())
+    export(vm, tmp_path / "hers", user=NAME)
+    told = (tmp_path / "hers" / "records" / "elsewhere.jsonl").read_text()
+    for place in ("memory", "tea", "own"):
+        assert f'"place":"{place}","origin":"","text":"{words}"' in told
+    assert "milk" not in told
+    planned = vm.forget_user(NAME, by=PERSON, dry_run=True)
+    receipt = vm.forget_user(NAME, by=PERSON)
+    for one in (planned, receipt):
+        assert [(left.kind, left.place) for left in one.agents[0][1].left] == [("core", "memory"), ("notes", "tea")]
+    assert words in [entry.text for entry in vm.memory.entries("memory")]
+    assert vm.notes.read("tea").body == f"{words} I drink milk."
+    assert words not in vm.notes.read("own").body
+
+
+def test_an_entry_in_which_an_agent_repeats_a_person_goes_too(vm: Vademecum) -> None:
+    words = "Ana drinks oolong tea."
+    vm.as_(user=NAME).memory.add("user", words, origin=Origin.user(NAME))
+    vm.memory.add("memory", words, origin=Origin.assistant())
+    vm.memory.add("memory", f"Buy milk. {words}", origin=Origin.assistant())
+    receipt = vm.forget_user(NAME, by=PERSON).agents[0][1]
+    texts = [entry.text for entry in vm.memory.entries("memory")]
+    assert words not in texts
+    assert f"Buy milk. {words}" in texts
+    assert [(left.kind, left.place) for left in receipt.left] == [("core", "memory")]

@@ -7,7 +7,7 @@ receipt names what was removed and what could not be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,9 @@ SHORTEST = 4
 """A text of fewer characters is not looked for: it stands in too much else."""
 SHORTEST_QUOTED = 12
 """What is forgotten by where it came from is cut out of other texts when it has as many characters."""
+
+_OWN_WORDS = ("user", "person", "file")
+"""The origins of what somebody wrote with their own hands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = Fal
     _ = vm.memory, vm.notes, vm.daily, vm.bank
     if dry_run:
         plan = make_plan(vm, selector)
-        return Receipt(plan.selector, True, plan.copies, len(plan.contents), (), _left(vm, [plan]))
+        left = (*_staying(vm, [plan], dry_run=True), *_left(vm, [plan]))
+        return Receipt(plan.selector, True, plan.copies, len(plan.contents), (), left)
     with locked(vm.home.database.with_name("forget")):
         before = erasure.unfinished(vm.db, vm.actor.agent)
         old = [_read(text) for _, text, _ in before if text]
@@ -91,7 +95,7 @@ def forget(vm: Vademecum, selector: Selector, *, by: Origin, dry_run: bool = Fal
             numbers.append(erasure.begin(vm.db, vm.actor.agent, _written(new), vm.clock()))
             done.append(_carry_out(vm, new, by))
         plans = [*old, new]
-        left = (*_left(vm, plans), *_unseen(vm, before), *_ended(vm, numbers))
+        left = (*_staying(vm, plans, dry_run=False), *_left(vm, plans), *_unseen(vm, before), *_ended(vm, numbers))
     copies = tuple(dict.fromkeys(copy for plan in plans for copy in plan.copies))
     asked = Selector("entry", new.texts[0]) if selector.kind == "entry" else selector
     drop_copies(vm, asked)
@@ -113,11 +117,8 @@ def make_plan(vm: Vademecum, selector: Selector) -> Plan:
     if selector.kind == "entry":
         selector = Selector("entry", _whole_entry(vm, selector.value))
     found = copies_of(vm, selector)
-    texts = [selector.value] if selector.kind == "entry" else []
-    whole = ("core", "facts", "daily", "proposals")
-    texts += [copy.text for copy in found if copy.tier in whole and selector.kind != "entry"]
+    quoted = [selector.value] if selector.kind == "entry" else words_of(found)
     contents = _contents(vm, selector)
-    quoted = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_QUOTED or selector.kind == "entry"]
     if selector.kind != "entry":
         found += _quotes(vm, quoted, found)
     if selector.kind == "session" and quarantine.exists(vm.db, vm.actor.agent, selector.value):
@@ -136,6 +137,12 @@ def make_plan(vm: Vademecum, selector: Selector) -> Plan:
     return Plan(name, tuple(dict.fromkeys(found)), tuple(quoted), tuple(held), tuple(sources), person)
 
 
+def words_of(found: Iterable[Copy]) -> list[str]:
+    """The texts among `found` that others may repeat, and that are long enough to be known again."""
+    texts = dict.fromkeys(copy.text for copy in found if copy.tier in ("core", "facts", "daily", "proposals"))
+    return [text for text in texts if len(text) >= SHORTEST_QUOTED]
+
+
 def _whole_entry(vm: Vademecum, text: str) -> str:
     """The entry that `text` is, or is a part of; `text` itself when there is none (any more)."""
     text = text.strip()
@@ -152,12 +159,41 @@ def _whole_entry(vm: Vademecum, text: str) -> str:
 
 
 def _quotes(vm: Vademecum, texts: Sequence[str], found: Sequence[Copy]) -> list[Copy]:
-    """Messages, facts and notes in which the assistant or a tool repeats one of `texts`; what a user said stays."""
-    there = {(copy.tier, copy.place.partition("#")[0]) for copy in found}
-    kept = [keeper for keeper in keepers(vm) if keeper.name in ("sessions", "facts", "notes")]
-    more = [copy for text in texts for keeper in kept for copy in keeper.copies(Selector("entry", text))]
-    said = [copy for copy in more if Origin.parse(copy.origin).kind not in ("user", "person")]
-    return [copy for copy in dict.fromkeys(said) if (copy.tier, copy.place) not in there]
+    """Entries that are one of `texts`, messages, facts and notes that repeat one, when the assistant or a tool does;
+    what a user said or a person wrote stays."""
+    same = same_words(vm, texts, found, ("core", "sessions", "facts", "notes"))
+    return [
+        copy
+        for copy in same
+        if Origin.parse(copy.origin).kind not in _OWN_WORDS and (copy.tier != "core" or copy.text in texts)
+    ]
+
+
+def same_words(vm: Vademecum, texts: Sequence[str], found: Iterable[Copy], tiers: Collection[str] = ()) -> list[Copy]:
+    """What holds one of `texts` and is not among `found`, wherever it came from; `tiers` empty: everywhere."""
+    there = {_spot(copy) for copy in found}
+    kept = [keeper for keeper in keepers(vm) if not tiers or keeper.name in tiers]
+    more = dict.fromkeys(copy for text in texts for keeper in kept for copy in keeper.copies(Selector("entry", text)))
+    return [copy for copy in more if _spot(copy) not in there]
+
+
+def _spot(copy: Copy) -> tuple[str, ...]:
+    """What two copies have in common that stand in one place: an entry is a place, and so is a whole note."""
+    if copy.tier == "core":
+        return copy.tier, copy.place, copy.user, copy.text
+    return copy.tier, copy.place.partition("#")[0]
+
+
+def _staying(vm: Vademecum, plans: Sequence[Plan], *, dry_run: bool) -> list[Left]:
+    """What holds the words of what was erased (or will be) and stays, since somebody else wrote it."""
+    hint = "It holds the same words, said by somebody else: `vademecum forget --entry TEXT` cuts them out there too."
+    found = list[Left]()
+    for plan in plans:
+        gone = [copy for copy in plan.copies if dry_run]
+        for copy in same_words(vm, plan.texts if plan.selector != "entry" else (), gone):
+            place = f"{copy.place} of {copy.user}" if copy.tier == "core" and copy.place == "user" else copy.place
+            found.append(Left(copy.tier, place, hint))
+    return list(dict.fromkeys(found))
 
 
 def _contents(vm: Vademecum, selector: Selector) -> list[str]:
