@@ -493,3 +493,89 @@ def test_the_command_line_installs_shows_and_takes_out(
     assert "vademecum (user scope)" in capsys.readouterr().out
     assert main([*at, "uninstall", "gemini-cli"]) == 0
     assert not (person / ".gemini/settings.json").exists()
+
+
+def test_a_refused_install_leaves_the_exact_uninstall_as_it_was(person: Path, home: Home) -> None:
+    config, hooks = person / ".codex/config.toml", person / ".codex/hooks.json"
+    _write(config, b'model="x"')
+    _write(hooks, b'{ "a" : 1 }')
+    install("codex", home, ME, command="/old/vademecum")
+    hooks.chmod(0o444)
+
+    with pytest.raises(RefusedError):
+        install("codex", home, ME, command=COMMAND)
+    hooks.chmod(0o644)
+    uninstall("codex", home)
+
+    assert config.read_bytes() == b'model="x"'
+    assert hooks.read_bytes() == b'{ "a" : 1 }'
+
+
+def test_what_was_put_aside_and_never_written_counts_for_nothing(person: Path, home: Home) -> None:
+    from vademecum.clients.edit.files import Change, Edit, Ledger
+
+    agents = person / "work/AGENTS.md"
+    _write(agents, b"# Ours")
+    text = rules("lyra", home=str(home.root))
+    put = block.put(b"# Ours", text, agents)
+    Ledger(home, "rules").keep(Change(Edit(agents, b"# Ours", put + b"x", "change", ()), "rules"))  # then it was killed
+    agents.write_bytes(put)  # by hand
+
+    report = uninstall("codex", home, scope="project")
+
+    assert not Ledger(home, "rules").knows(agents)
+    assert agents.read_bytes() == put
+    assert any("they stay" in note for note in report.notes)
+
+
+def test_a_killed_second_install_leaves_the_exact_uninstall_of_the_first(person: Path, home: Home) -> None:
+    from vademecum.clients.edit.files import Change, Edit, Ledger
+
+    config = person / ".codex/config.toml"
+    _write(config, b'model="x"')
+    install("codex", home, ME, command=COMMAND)
+    now = config.read_bytes()
+    Ledger(home, "codex").keep(Change(Edit(config, now, now + b"# new", "change", ()), "codex", ours_before=True))
+
+    uninstall("codex", home)
+
+    assert config.read_bytes() == b'model="x"'
+
+
+def test_rules_that_were_pasted_come_back_although_the_file_was_edited(person: Path, home: Home) -> None:
+    agents = person / "work/AGENTS.md"
+    agents.write_text(f"# Ours\n\n{rules('ella')}")
+    install("codex", home, ME, scope="project", command=COMMAND)
+    agents.write_text("# First\n" + agents.read_text())
+    install("codex", home, ME, scope="project", command="/other/vademecum")
+
+    uninstall("codex", home, scope="project")
+
+    assert agents.read_text() == f"# First\n# Ours\n\n{rules('ella')}"
+
+
+def test_what_somebody_wrote_in_our_block_is_neither_replaced_nor_taken_out(person: Path, home: Home) -> None:
+    agents = person / "work/AGENTS.md"
+    install("codex", home, ME, scope="project", command=COMMAND)
+    agents.write_text(agents.read_text().replace("## Working", "Never on Sundays.\n\n## Working"))
+    edited = agents.read_bytes()
+
+    with pytest.raises(RefusedError) as caught:
+        install("codex", home, ME, scope="project", command=COMMAND)
+    report = uninstall("codex", home, scope="project")
+
+    assert caught.value.hint
+    assert agents.read_bytes() == edited
+    assert any("Somebody wrote" in note for note in report.notes)
+    assert not (person / "work/.codex/config.toml").exists()
+
+
+def test_the_end_of_the_last_line_is_as_it_was_although_the_file_was_edited(person: Path, home: Home) -> None:
+    agents = person / "work/AGENTS.md"
+    agents.write_bytes(b"# Ours")
+    install("codex", home, ME, scope="project", command=COMMAND)
+    agents.write_bytes(b"# First\n" + agents.read_bytes())
+
+    uninstall("codex", home, scope="project")
+
+    assert agents.read_bytes() == b"# First\n# Ours"

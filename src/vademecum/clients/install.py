@@ -16,7 +16,7 @@ from vademecum.clients.catalogue import NAMES
 from vademecum.clients.catalogue.machine import Machine
 from vademecum.clients.catalogue.types import Client, Scope
 from vademecum.clients.edit import block
-from vademecum.clients.edit.files import Edit, FileChange, Ledger, read, write_all
+from vademecum.clients.edit.files import Change, Edit, FileChange, Ledger, carry_out, check_writable, read, write_all
 from vademecum.clients.edit.formats import opened
 from vademecum.clients.place import (
     SERVER,
@@ -82,26 +82,21 @@ def install(
     line = command or (executable() if scope == "user" else "vademecum")
     wanted = Wanted(client, home, actor, scope, line, place.machine.platform)
     _refuse_double(place, scope)
-    edits = [(_with_entries(path, place, scope, wanted), client.name) for path in _settings(place, scope)]
+    found = [_with_entries(path, place, scope, wanted) for path in _settings(place, scope)]
+    planned = [Change(edit, client.name, _holds_ours(edit, place, scope)) for edit in found]
     path = place.rules(scope)
     wants = client.rules is not None and (not client.rules.asked if rules is None else rules)
     if path is not None and client.rules is not None and wants:
-        edits.append((_with_rules(place, path, wanted, client.rules.header), RULES))
+        planned.append(_with_rules(place, path, wanted, client.rules.header))
     notes = [f"{folder} is new: is {client.title} installed here?" for folder in _new_folders(place, scope)]
     notes += [*client.notes, *(client.project_notes if scope == "project" else ())]
-    notes += [note for edit, owner in edits if owner == RULES for note in _over_budget(place, edit)]
-    due = [(edit, owner) for edit, owner in edits if edit.action != "none"]
-    kept = dict[Path, Path | None]()
-    if not dry_run:
-        for edit, owner in due:
-            ledger = Ledger(home, owner)
-            if owner == RULES:
-                ours = ledger.knows(edit.path) and block.find(edit.before, edit.path) is not None
-            else:
-                ours = _holds_ours(edit, place, scope)
-            kept[edit.path] = ledger.keep(edit, ours_before=ours)
-        write_all([edit for edit, _ in due])
-    changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit, _ in edits)
+    notes += [note for one in planned if one.owner == RULES for note in _over_budget(place, one.edit)]
+    due = [one for one in planned if one.edit.action != "none"]
+    for one in due:
+        check_writable(one.edit.path)
+    kept = {} if dry_run else carry_out(home, due)
+    edits = [one.edit for one in planned]
+    changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit in edits)
     return ClientReport(name, scope, dry_run, changes, tuple(notes) if due else ())
 
 
@@ -124,19 +119,27 @@ def uninstall(
     edits, notes = list[tuple[Edit, str]](), list[str]()
     for file in _settings(place, scope):
         edits.append((_without_entries(file, place, scope, Ledger(home, name)), name))
-    path = place.rules(scope)
-    if path is not None and (raw := read(path)) is not None and block.find(raw, path) is not None:
+    path, ledger, theirs = place.rules(scope), Ledger(home, RULES), False
+    if path is not None and (raw := read(path)) is not None and (held := block.find(raw, path)) is not None:
         sharers = _sharers(place, scope, path)
-        if not Ledger(home, RULES).knows(path):
+        theirs = ledger.knows(path) and not ledger.wrote(path, held)
+        if not ledger.knows(path):
             notes.append(f"The rules in {path} were not put there from this home: they stay.")
         elif sharers:
             notes.append(f"The rules in {path} stay: {', '.join(sharers)} reads them, too.")
+        elif theirs:
+            notes.append(f"Somebody wrote in the block of rules in {path}: it stays. Delete it there if you want.")
         else:
-            edits.append((_without_rules(path, raw, Ledger(home, RULES), place.client), RULES))
+            edits.append((_without_rules(path, raw, ledger, place.client), RULES))
+    for edit, _ in edits:
+        if edit.action != "none":
+            check_writable(edit.path)
     if not dry_run:
         write_all([edit for edit, _ in edits if edit.action != "none"])
         for edit, owner in edits:
             Ledger(home, owner).forget(edit.path)
+        if path is not None and theirs:
+            ledger.forget(path)
     changes = tuple(FileChange(edit.path, edit.action, edit.lines) for edit, _ in edits)
     return ClientReport(name, scope, dry_run, changes, tuple(notes))
 
@@ -301,20 +304,26 @@ def _first_of_ours(document: Document, client: Client) -> tuple[Step, ...] | Non
     return next((way for _, way, hook in found if our_hook(hook, client.name)), None)
 
 
-def _with_rules(place: Place, path: Path, wanted: Wanted, header: str) -> Edit:
-    raw, text = read(path), wanted.rules()
+def _with_rules(place: Place, path: Path, wanted: Wanted, header: str) -> Change:
+    raw, text, ledger = read(path), wanted.rules(), Ledger(wanted.home, RULES)
     held = block.find(raw, path)
     if held == text:
-        return Edit(path, raw, raw, "none", ())
+        return Change(Edit(path, raw, raw, "none", ()), RULES)
     if held is not None and (sharers := _sharers(place, wanted.scope, path)):
         raise RefusedError(
             f"{path} holds the rules for {', '.join(sharers)}, which say something else. Nothing was changed.",
             "One file, one agent: install both for the same agent, or this one with `--no-rules`.",
         )
+    ours = held is not None and ledger.knows(path)
+    if held is not None and ours and not ledger.wrote(path, held):
+        raise RefusedError(
+            f"Somebody wrote in the block of rules in {path}, which is to be replaced. Nothing was changed.",
+            "Move what you wrote out of the block and delete the block; or leave it out with `--no-rules`.",
+        )
     lines = [*(_minus(held) if held else ()), *_plus(text)]
-    return Edit(
-        path, raw, block.put(raw, text, path, header=header), "create" if raw is None else "change", tuple(lines)
-    )
+    after = block.put(raw, text, path, header=header)
+    edit = Edit(path, raw, after, "create" if raw is None else "change", tuple(lines))
+    return Change(edit, RULES, ours, text)
 
 
 def _over_budget(place: Place, edit: Edit) -> list[str]:
@@ -339,7 +348,13 @@ def _without_rules(path: Path, raw: bytes, ledger: Ledger, client: Client) -> Ed
     known, original = ledger.original(path, raw)
     if known:
         return Edit(path, raw, original, "delete" if original is None else "restore", lines)
+    before = ledger.put_aside(path)
+    theirs = block.find(before, path)
+    if theirs is not None:  # pasted by the person before ours took its place
+        return Edit(path, raw, block.put(raw, theirs, path), "change", (*lines, *_plus(theirs)))
     left = block.take_out(raw, path)
+    if before and not before.endswith(b"\n") and raw.startswith(left):  # the end of the line is ours, too
+        left = left.removesuffix(b"\n").removesuffix(b"\r")
     header = client.rules.header if client.rules else ""
     if not ledger.existed(path) and left.decode("utf-8", "surrogateescape").split() in ([], header.split()):
         return Edit(path, raw, None, "delete", lines)

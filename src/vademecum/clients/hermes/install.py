@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from vademecum.clients.catalogue.machine import Machine
-from vademecum.clients.edit.files import Edit, FileChange, Ledger, read, write_all
+from vademecum.clients.edit.files import Change, Edit, FileChange, Ledger, carry_out, check_writable, read, write_all
 from vademecum.clients.edit.formats import opened
 from vademecum.clients.install import ClientReport
 from vademecum.clients.place import Place, is_vademecum, misshapen
@@ -56,12 +56,10 @@ def plug_in(
     edits = [_file(path, data) for path, data in _wanted(root, home, actor, mine, command).items()]
     edits.append(_provider(root / "config.yaml"))
     due = [edit for edit in edits if edit.action != "none"]
-    kept = dict[Path, Path | None]()
-    if not dry_run:
-        for edit in due:
-            ours = edit.path.name != "config.yaml" and edit.before is not None
-            kept[edit.path] = Ledger(home, OWNER).keep(edit, ours_before=ours)
-        write_all(due)
+    for edit in due:
+        check_writable(edit.path)
+    ours = {edit.path: edit.path.name != "config.yaml" and edit.before is not None for edit in due}
+    kept = {} if dry_run else carry_out(home, [Change(edit, OWNER, ours[edit.path]) for edit in due])
     changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit in edits)
     return ClientReport("hermes", "user", dry_run, changes, NOTES if due else ())
 
