@@ -579,3 +579,64 @@ def test_the_end_of_the_last_line_is_as_it_was_although_the_file_was_edited(pers
     uninstall("codex", home, scope="project")
 
     assert agents.read_bytes() == b"# First\n# Ours"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("agent", ["lyra", "ella"])
+def test_another_home_or_agent_neither_takes_over_nor_takes_out(
+    person: Path, home: Home, tmp_path: Path, name: str, agent: str
+) -> None:
+    other = Home(tmp_path / "v2") if agent == "lyra" else home
+    install(name, home, ME)
+    before = _files(Place.find(name), "user")
+
+    with pytest.raises(RefusedError, match="lyra"):
+        install(name, other, Actor(agent))
+    if other != home:
+        report = uninstall(name, other)
+        assert not report.changed
+        assert any(str(home.root) in note for note in report.notes)
+
+    assert _files(Place.find(name), "user") == before
+    assert uninstall(name, home).changed
+    assert set(_files(Place.find(name), "user").values()) == {None}
+
+
+def test_the_entries_of_a_home_that_is_gone_are_taken_over_and_out(person: Path, home: Home, tmp_path: Path) -> None:
+    import shutil
+
+    for end in (install, lambda name, home, _: uninstall(name, home)):
+        install("gemini-cli", Home(tmp_path / "old"), ME)
+        shutil.rmtree(tmp_path / "old")
+
+        assert end("gemini-cli", home, ME).changed
+
+        assert str(tmp_path / "old") not in (person / ".gemini/settings.json").read_text()
+        uninstall("gemini-cli", home)
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "servers"),
+    [
+        ("cursor", ".cursor/mcp.json", {"mcpServers": {"memory": {"url": "http://127.0.0.1:8765/mcp"}}}),
+        ("gemini-cli", ".gemini/settings.json", {"mcpServers": {"m": {"httpUrl": "http://localhost:8765/mcp/"}}}),
+        ("cursor", ".cursor/mcp.json", {"mcpServers": {"m": {"command": "sh", "args": ["-c", "exec vademecum mcp"]}}}),
+        ("cursor", ".cursor/mcp.json", {"mcpServers": {"m": {"command": "C:\\v\\Vademecum.EXE", "args": ["mcp"]}}}),
+        ("cursor", ".cursor/mcp.json", {"mcpServers": {"m": {"command": "vademecum.cmd", "args": ["mcp"]}}}),
+        ("cursor", ".cursor/hooks.json", {"hooks": {"stop": [{"command": 'sh -c "vademecum hook stop"'}]}}),
+        ("opencode", ".config/opencode/config.json", {"mcp": {"m": {"command": ["vademecum", "mcp"]}}}),
+        ("opencode", ".config/opencode/opencode.jsonc", {"mcp": {"m": {"command": ["vademecum", "mcp"]}}}),
+        ("opencode", "work/.opencode/opencode.jsonc", {"mcp": {"m": {"command": ["vademecum", "mcp"]}}}),
+    ],
+)
+def test_a_second_registration_is_seen_whatever_it_looks_like(
+    person: Path, home: Home, name: str, where: str, servers: dict[str, Any]
+) -> None:
+    _write(person / where, json.dumps(servers).encode())
+    if name == "opencode":
+        _write(person / ".config/opencode/opencode.json", b"{}")
+
+    with pytest.raises(RefusedError):
+        install(name, home, ME, command=COMMAND)
+
+    assert json.loads((person / where).read_text()) == servers

@@ -8,7 +8,8 @@ nothing of anybody else is touched; a registration that is not ours is a reason 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,10 +21,12 @@ from vademecum.clients.edit.files import Change, Edit, FileChange, Ledger, carry
 from vademecum.clients.edit.formats import opened
 from vademecum.clients.place import (
     SERVER,
+    Named,
     Place,
     hooks_in,
     is_vademecum,
     misshapen,
+    named,
     our_hook,
     our_server,
     runs_vademecum,
@@ -32,7 +35,7 @@ from vademecum.clients.wanted import Wanted, executable
 from vademecum.errors import RefusedError, UsageError
 from vademecum.home import Home
 from vademecum.late import dataclass
-from vademecum.model import Actor
+from vademecum.model import OWNER, Actor
 
 if TYPE_CHECKING:
     from vademecum.clients.edit.document import Document, Step
@@ -82,6 +85,7 @@ def install(
     line = command or (executable() if scope == "user" else "vademecum")
     wanted = Wanted(client, home, actor, scope, line, place.machine.platform)
     _refuse_double(place, scope)
+    _refuse_another(place, scope, wanted)
     found = [_with_entries(path, place, scope, wanted) for path in _settings(place, scope)]
     planned = [Change(edit, client.name, _holds_ours(edit, place, scope)) for edit in found]
     path = place.rules(scope)
@@ -118,7 +122,9 @@ def uninstall(
     _require(place.client, scope, place.servers(scope))
     edits, notes = list[tuple[Edit, str]](), list[str]()
     for file in _settings(place, scope):
-        edits.append((_without_entries(file, place, scope, Ledger(home, name)), name))
+        edits.append((_without_entries(file, place, scope, home), name))
+    for stays in {str(one.home) for one in map(named, _ours(place, scope)) if not _may_go(one, home)}:
+        notes.append(f"{place.client.title} has the memory in {stays}, which is not this one: it stays.")
     path, ledger, theirs = place.rules(scope), Ledger(home, RULES), False
     if path is not None and (raw := read(path)) is not None and (held := block.find(raw, path)) is not None:
         sharers = _sharers(place, scope, path)
@@ -195,6 +201,36 @@ def _refuse_double(place: Place, scope: Scope) -> None:
                 )
 
 
+def _ours(place: Place, scope: Scope) -> Iterator[object]:
+    """The server and the hooks of ours in the files of `scope`."""
+    client = place.client
+    document = place.document(place.servers(scope))
+    servers = document.get(*client.servers.way) if document is not None else None
+    for entry in cast("dict[str, object]", servers).values() if isinstance(servers, dict) else ():
+        if our_server(entry, client.name):
+            yield entry
+    path = place.hooks(scope)
+    raw = read(path) if path is not None else None
+    if path is not None and raw is not None and client.hooks is not None:
+        for *_, hook in hooks_in(_opened(path, raw, place, scope), client.hooks):
+            if our_hook(hook, client.name):
+                yield hook
+
+
+def _refuse_another(place: Place, scope: Scope, wanted: Wanted) -> None:
+    """The entries of this home and agent are corrected, and those of a home that is gone; not somebody else's."""
+    for one in map(named, _ours(place, scope)):
+        same = one.is_home(wanted.home.root) and (one.agent, one.user) == (wanted.actor.agent, wanted.actor.user)
+        if not same and not one.is_gone:
+            user = "" if one.user == OWNER else f" with the user {one.user}"
+            raise RefusedError(
+                f"{place.client.title} has the memory of the agent {one.agent}{user} in {one.home} already "
+                f"({scope} scope). Nothing was changed.",
+                f"One memory at a time. Take that one out first: `vademecum --home {shlex.quote(str(one.home))} client "
+                f"uninstall {place.client.name}{' --project' if scope == 'project' else ''}`.",
+            )
+
+
 def _opened(path: Path, raw: bytes | None, place: Place, scope: Scope) -> Document:
     hooks = place.client.hooks
     own = hooks is not None and not _same(path, place.servers(scope))
@@ -253,8 +289,12 @@ def _add_hooks(document: Document, wanted: Wanted) -> list[str]:
     return lines
 
 
-def _without_entries(path: Path, place: Place, scope: Scope, ledger: Ledger) -> Edit:
-    raw = read(path)
+def _may_go(one: Named, home: Home) -> bool:
+    return one.is_home(home.root) or one.is_gone
+
+
+def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit:
+    raw, ledger = read(path), Ledger(home, place.client.name)
     if raw is None:
         return Edit(path, None, None, "none", ())
     document, lines, client = _opened(path, raw, place, scope), list[str](), place.client
@@ -262,14 +302,14 @@ def _without_entries(path: Path, place: Place, scope: Scope, ledger: Ledger) -> 
     if _same(path, place.servers(scope)):
         servers = document.get(*way)
         for name, entry in list(cast("dict[str, object]", servers).items() if isinstance(servers, dict) else ()):
-            if our_server(entry, client.name):
+            if our_server(entry, client.name) and _may_go(named(entry), home):
                 lines += _minus(document.remove((*way, name)))
                 for depth in range(len(way), 0, -1):
                     _drop_empty(document, before, way[:depth])
     if _same(path, place.hooks(scope)) and client.hooks is not None:
-        lines += _remove_hooks(document, before, client)
+        lines += _remove_hooks(document, before, client, home)
     known, original = ledger.original(path, raw)
-    if known:
+    if known and lines:
         return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
     left = dict(document.value)
     for name, value in client.hooks.root.items() if client.hooks else ():
@@ -280,11 +320,11 @@ def _without_entries(path: Path, place: Place, scope: Scope, ledger: Ledger) -> 
     return _edit(path, raw, document, lines)
 
 
-def _remove_hooks(document: Document, before: Document, client: Client) -> list[str]:
+def _remove_hooks(document: Document, before: Document, client: Client, home: Home) -> list[str]:
     lines = list[str]()
     if client.hooks is None:
         return lines
-    while (way := _first_of_ours(document, client)) is not None:
+    while (way := _first_of_ours(document, client, home)) is not None:
         lines += _minus(document.remove(way))
         if client.hooks.groups and not document.get(*way[:-1]):
             document.remove(way[:-2])
@@ -299,9 +339,10 @@ def _drop_empty(document: Document, before: Document, way: Sequence[Step]) -> No
         document.drop_empty(*way)
 
 
-def _first_of_ours(document: Document, client: Client) -> tuple[Step, ...] | None:
+def _first_of_ours(document: Document, client: Client, home: Home | None = None) -> tuple[Step, ...] | None:
     found = hooks_in(document, client.hooks) if client.hooks else ()
-    return next((way for _, way, hook in found if our_hook(hook, client.name)), None)
+    mine = (way for _, way, hook in found if our_hook(hook, client.name) and (not home or _may_go(named(hook), home)))
+    return next(mine, None)
 
 
 def _with_rules(place: Place, path: Path, wanted: Wanted, header: str) -> Change:

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.catalogue import client as described
@@ -20,13 +20,16 @@ from vademecum.clients.catalogue.types import Client, Hooks, Scope
 from vademecum.clients.edit.files import read
 from vademecum.clients.edit.formats import opened
 from vademecum.errors import UnreadableError
-from vademecum.late import dataclass
+from vademecum.late import dataclass, pattern
+from vademecum.model import OWNER
 
 if TYPE_CHECKING:
     from vademecum.clients.edit.document import Document, Step
 
 SERVER = "vademecum"
 MARK = "VADEMECUM_CLIENT"
+_OUR_ADDRESS = pattern(r"https?://(127\.0\.0\.1|localhost|\[::1\]):8765(/mcp)?/?$")
+"""Where `vademecum serve` listens unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,11 @@ class Place:
 
     def registered_servers(self) -> Iterator[tuple[str, str, object]]:
         """Every MCP server that the client knows here, as `(where, name, entry)`. Raises UnreadableError."""
-        servers = self.client.servers
+        servers, seen = self.client.servers, set[str]()
         for scope in self.client.scopes:
-            document = self.document(self.servers(scope))
+            path = self.servers(scope)
+            document = self.document(path) if os.path.realpath(str(path)) not in seen else None
+            seen.add(os.path.realpath(str(path)))
             if document is None:
                 continue
             for name, entry in _mapping(document.get(*servers.way)).items():
@@ -109,8 +114,9 @@ class Place:
                     yield f"local scope of {folder}", name, entry
         for template, kind, way in servers.also:
             path = self.machine.find((template,), self.project)
-            raw = read(path) if path else None
+            raw = read(path) if path and os.path.realpath(path) not in seen else None
             if path and raw is not None:
+                seen.add(os.path.realpath(path))
                 for name, entry in _mapping(opened(raw, path, kind).get(*way)).items():
                     yield str(path), name, entry
 
@@ -139,13 +145,55 @@ def our_server(entry: object, client: str) -> bool:
 
 
 def is_vademecum(name: str, entry: object) -> bool:
-    """True when an entry among a client's servers runs vademecum, whoever wrote it."""
+    """True when an entry among a client's servers runs or asks vademecum, whoever wrote it."""
     found = _mapping(entry)
-    command = found.get("command")
-    words = [*(_list(command) or [command]), *_list(found.get("args"))]
-    stems = {_stem(word) for word in words if isinstance(word, str) and word}
+    stems = {_stem(word) for word in _pieces(_server_words(found))}
     marked = any(MARK in _mapping(found.get(kind)) for kind in ("env", "environment"))
-    return name == SERVER or "vademecum" in stems or marked
+    asked = any(_OUR_ADDRESS.match(str(found.get(kind, ""))) for kind in ("url", "httpUrl", "serverUrl"))
+    return name == SERVER or "vademecum" in stems or marked or asked
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Whose memory an entry of ours names, and with which program."""
+
+    home: Path
+    agent: str
+    user: str
+    program: str
+
+    def is_home(self, root: Path) -> bool:
+        """True when it is that of the home at `root`."""
+        return os.path.realpath(self.home) == os.path.realpath(root)
+
+    @property
+    def is_gone(self) -> bool:
+        """True when the home or the program is not there any more, so that nobody uses the entry."""
+        absolute = self.program.startswith("/") or PureWindowsPath(self.program).is_absolute()
+        return not self.home.exists() or (absolute and not Path(self.program).exists())
+
+
+def named(entry: object) -> Named:
+    """Whose memory an entry of ours names: a server, or a hook."""
+    found = _mapping(entry)
+    words = _pieces(_server_words(found))
+    for line in _words(entry):
+        if _runs_a_hook(line):
+            words = _pieces(line)
+            break
+    given = {
+        str(name): str(value) for kind in ("env", "environment") for name, value in _mapping(found.get(kind)).items()
+    }
+    given |= {name: value for name, is_one, value in (word.partition("=") for word in words) if is_one}
+    given |= {
+        f"VADEMECUM_{one[2:].upper()}": two for one, two in pairwise(words) if one in ("--home", "--agent", "--user")
+    }
+    return Named(
+        Path(given.get("VADEMECUM_HOME") or "~/.vademecum").expanduser().absolute(),
+        given.get("VADEMECUM_AGENT") or "default",
+        given.get("VADEMECUM_USER") or OWNER,
+        next((word for word in words if _stem(word) == "vademecum"), ""),
+    )
 
 
 def our_hook(entry: object, client: str) -> bool:
@@ -188,7 +236,27 @@ def misshapen(path: Path, what: str, shape: str) -> UnreadableError:
 
 
 def _runs_a_hook(words: list[str]) -> bool:
-    return "hook" in words and any(_stem(word) == "vademecum" for word in words)
+    pieces = _pieces(words)
+    return "hook" in pieces and any(_stem(word) == "vademecum" for word in pieces)
+
+
+def _server_words(entry: dict[str, object]) -> list[str]:
+    command = entry.get("command")
+    words = [*(_list(command) or [command]), *_list(entry.get("args"))]
+    return [word for word in words if isinstance(word, str) and word]
+
+
+def _pieces(words: list[str]) -> list[str]:
+    """The words, and those of a command line that is one of them (`sh -c "..."`)."""
+    found = list[str]()
+    for word in words:
+        found.append(word)
+        if " " in word:
+            try:
+                found += shlex.split(word)
+            except ValueError:
+                found += word.split()
+    return found
 
 
 def _words(entry: object) -> Iterator[list[str]]:
@@ -204,7 +272,7 @@ def _words(entry: object) -> Iterator[list[str]]:
 
 
 def _stem(word: str) -> str:
-    return re.split(r"[\\/]", word)[-1].removesuffix(".exe")
+    return re.sub(r"\.(exe|cmd|bat|ps1)$", "", re.split(r"[\\/]", word)[-1].lower())
 
 
 def _mapping(value: Any) -> dict[str, object]:

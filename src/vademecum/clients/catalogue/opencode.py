@@ -7,6 +7,11 @@ the rules are what the model is told. Invariant: data only; opencode drops a ser
 from vademecum.clients.catalogue.types import Client, Rules, Servers
 
 FOLDER = "${XDG_CONFIG_HOME:-~/.config}/opencode"
+READ = (
+    *((FOLDER, name) for name in ("config.json", "opencode.json", "opencode.jsonc")),
+    *((folder, name) for folder in (".", "./.opencode") for name in ("opencode.json", "opencode.jsonc")),
+)
+"""All that it puts together, not only the first that is there."""
 
 CLIENT = Client(
     name="opencode",
@@ -19,7 +24,7 @@ CLIENT = Client(
         way=("mcp",),
         entry={"type": "local", "command": "$argv", "environment": "$env", "enabled": True},
         format="jsonc",
-        also=(("./.opencode/opencode.json", "jsonc", ("mcp",)),),
+        also=tuple((f"{folder}/{name}", "jsonc", ("mcp",)) for folder, name in READ),
     ),
     rules=Rules(files={"user": (f"{FOLDER}/AGENTS.md",), "project": ("./AGENTS.md",)}),
     notes=("Restart opencode.",),
