@@ -17,9 +17,9 @@ _last = 0
 
 
 def new_id(at_ms: int | None = None) -> str:
-    """A new ULID; `at_ms` (UTC milliseconds) sets its time part, for records that are imported."""
+    """A new ULID; `at_ms` (UTC milliseconds) sets its time part, for what is imported; 0 before 1970."""
     global _last  # noqa: PLW0603  the last id is what makes ids of one millisecond increase
-    value = ((now_ms() if at_ms is None else at_ms) << 80) | secrets.randbits(80)
+    value = ((now_ms() if at_ms is None else max(0, at_ms)) << 80) | secrets.randbits(80)
     if at_ms is None:
         with _lock:
             value = max(value, _last + 1)

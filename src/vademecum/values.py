@@ -1,7 +1,8 @@
 """Reading one value of the settings of a provider or of a source: what was typed is taken for what it says.
 
 Idea: settings come from YAML, from `--set key=value` and from a vendor's JSON, so a yes may be `true`, `"true"` or
-`"yes"`. Invariant: the text "false" is false, and what is neither is an error that names the key.
+`"yes"`. Invariant: the text "false" is false, and what is neither is an error that names the key. The times of a call
+are held here to what can be shown.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vademecum.errors import ConfigError
+from vademecum.clock import is_date
+from vademecum.errors import ConfigError, UsageError
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0", ""})
@@ -44,3 +46,13 @@ def number(settings: Mapping[str, Any], key: str, default: float, *, least: floa
     if not least <= found <= most:
         raise ConfigError(f"The setting {key} is {value!r}; it has to be a number from {least:g} to {most:g}.")
     return found
+
+
+def check_times(**times: int | None) -> None:
+    """Raises UsageError, with its name, for a time (UTC ms) that is not from the year 1000 to 9998; None is none."""
+    for name, at in times.items():
+        if at is not None and not is_date(at):
+            raise UsageError(
+                f"{name} is {at:,} ms since 1970, and no time from the year 1000 to 9998. Nothing was kept.",
+                "Give UTC milliseconds since 1970.",
+            )

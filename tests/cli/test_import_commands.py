@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import apsw
+import pytest
+
 import vademecum
-from cli.command_line import Cli
+from cli.command_line import PLAIN_ENV, Cli
 
 LINES = (
     '{"type": "message", "session": "s1", "role": "user", "text": "hello"}\n'
@@ -64,3 +67,50 @@ def test_of_many_problems_the_first_are_printed_and_all_are_in_the_json(cli: Cli
     assert printed.count("left out") == 50
     assert "and 30 more" in printed
     assert len(json.loads(cli("import", "jsonl", str(file), "--json").out)["problems"]) == 80
+
+
+ODD_TIMES = ("9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "2026-13-45", 9e18)
+
+
+def test_a_line_with_a_time_that_no_display_can_show_is_named_and_left_out(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "m.jsonl"
+    lines = [{"type": "message", "session": "s", "role": "user", "text": "x", "time": at} for at in ODD_TIMES]
+    lines += [{"type": "fact", "text": "The server is in Graz", "time": at} for at in ODD_TIMES]
+    lines += [{"type": "message", "session": "t", "role": "user", "text": "hello", "time": "9998-12-31T23:59:59-11:00"}]
+    lines += [{"type": "entry", "store": "memory", "text": "An entry has no time.", "time": "none"}]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    done = cli("import", "jsonl", str(file), "--json").json
+
+    assert (done["messages"], done["facts"], done["entries"]) == (0, 0, 1)
+    assert [one["line"] for one in done["problems"]] == list(range(1, 12))
+    assert all("from the year 1000 to 9998" in one["why"] for one in done["problems"])
+
+
+@pytest.mark.parametrize(
+    ("at", "zone"), [(253_402_351_199_000, "UTC"), (-62_135_596_800_000, "America/New_York"), (2**61, "Asia/Tokyo")]
+)
+def test_odd_times_that_are_stored_already_break_no_command(cli: Cli, tmp_path: Path, at: int, zone: str) -> None:
+    vm = vademecum.open(cli.home, config={"memory.provider": "bank", "embedder": "off"})
+    with vm.session(channel="x") as session, session.turn("we use tool x") as turn:
+        turn.answer("Yes.")
+    vm.bank.retain("The server is in Graz")
+    vm.close()
+    db = apsw.Connection(str(cli.home / "state.db"))
+    db.execute("UPDATE sessions SET opened_at = ?1, last_at = ?1", (at,))
+    db.execute("UPDATE messages SET time = ?1", (at,))
+    db.execute("UPDATE facts SET learnt_at = ?1, valid_from = ?1", (at if at < 0 else 0,))
+    db.close()
+
+    for args in (
+        ("session", "list"),
+        ("session", "list", "--json"),
+        ("session", "search", "tool"),
+        ("fact", "list"),
+        ("recall", "server"),
+        ("retain", "--all"),
+        ("export", str(tmp_path / "out")),
+        ("doctor",),
+    ):
+        done = cli.process(*args, env=PLAIN_ENV | {"TZ": zone})
+        assert (args, done.code, "Traceback" in done.err) == (args, 0, False), done.err

@@ -8,11 +8,12 @@ no row, no message, no session id beside an entry.
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, date, datetime
+from datetime import date
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from vademecum.agent.taint import Context
+from vademecum.clock import local
 from vademecum.errors import UsageError
 from vademecum.gate.trust import Trust, observed
 from vademecum.ids import new_id
@@ -126,7 +127,7 @@ def _changed_at(vm: Vademecum) -> int:
 
 
 def _local_day(ms: int) -> date:
-    return datetime.fromtimestamp(ms / 1000, tz=UTC).astimezone().date()
+    return local(ms).date()
 
 
 class Session:

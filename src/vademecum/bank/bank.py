@@ -23,6 +23,7 @@ from vademecum.model import Actor, Origin
 from vademecum.search.prepare import well_formed
 from vademecum.store import Database, facts, glance
 from vademecum.store.facts import FactRow, Only
+from vademecum.values import check_times
 
 if TYPE_CHECKING:
     from vademecum.bank.care.reflect import Reflection
@@ -97,6 +98,7 @@ class Bank:
 
         Raises UsageError, BlockedError, RefusedError, LockedError, StorageError; nothing is written then.
         """
+        check_times(valid_from=valid_from, valid_to=valid_to, at=at)
         draft = self.draft(
             text,
             kind=kind,
@@ -135,6 +137,7 @@ class Bank:
         The owner's words and a person's do so at once, anybody else's wait for a person. A correction that is made
         again changes nothing. Raises NotFoundError, ConflictError when it is closed already, and what `retain` raises.
         """
+        check_times(at=at)
         old = self._find(old_id)
         draft = self.draft(
             text,
@@ -201,8 +204,9 @@ class Bank:
     ) -> Retained:
         """End a fact's validity at `at` (UTC ms; None: now). The owner and a person do so at once, others propose it.
 
-        Raises NotFoundError, LockedError, StorageError.
+        Raises UsageError, NotFoundError, LockedError, StorageError.
         """
+        check_times(at=at)
         old = self._find(id)
         fact = self.ledger.reader.fact(old)
         draft = Draft(

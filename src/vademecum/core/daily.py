@@ -13,11 +13,10 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from vademecum.clock import Clock, now_ms
+from vademecum.clock import Clock, local, now_ms
 from vademecum.config import MemoryConfig
 from vademecum.disk import read_bytes, to_bytes, to_text, visible
 from vademecum.errors import ConflictError, DisabledError, NotFoundError, RefusedError, StorageError, UsageError
@@ -88,7 +87,7 @@ class DailyNotes:
                 f"An entry has at most {LONGEST:,} characters, this one has {len(clean.text):,}. Nothing was written.",
                 "Keep what matters; what was said stays in the history.",
             )
-        now = _local(self._clock())
+        now = local(self._clock())
         day, heading = now.strftime("%Y-%m-%d"), now.strftime("## %H:%M")
         with self._locked():
             raw = self._raw(day)
@@ -119,7 +118,7 @@ class DailyNotes:
 
     def read(self, day: str = "") -> str:
         """The text of a day's file; empty `day`: today's. Raises NotFoundError, UsageError, UnreadableError."""
-        day = day or _local(self._clock()).strftime("%Y-%m-%d")
+        day = day or local(self._clock()).strftime("%Y-%m-%d")
         raw = self._raw(self._checked(day))
         if raw is None:
             raise NotFoundError(
@@ -132,7 +131,7 @@ class DailyNotes:
     def carry_out(self, proposal: Proposal) -> str:
         """Append what a person approved to the day that it was proposed for."""
         day = self._checked(proposal.target)
-        heading = _local(proposal.created_at).strftime("## %H:%M")
+        heading = local(proposal.created_at).strftime("## %H:%M")
         with self._locked():
             raw, block = self._raw(day), _block(heading, proposal.text)
             self._record(day, proposal, Act("approved", proposal.decision, proposal.id), _effect(raw, "", block))
@@ -285,7 +284,3 @@ def _hash(text: str) -> str:
 
 def _block(heading: str, text: str) -> str:
     return f"{heading}\n\n{text}\n\n"
-
-
-def _local(at_ms: int) -> datetime:
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone()

@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from vademecum.clock import utc
 from vademecum.search.asked import Asked
 from vademecum.search.kinds import holds
 from vademecum.search.rank import Reader, Wanted
@@ -167,7 +167,7 @@ class Passages:
         """Which terms the day of a turn answers: "on 3 June 2023" is a question to what was said on that day."""
         day = one.time // 86_400_000
         if day not in self._dates:
-            at = datetime.fromtimestamp(one.time / 1000, tz=UTC)
+            at = utc(one.time)
             self._dates[day] = self._told(f"{at.day} {_MONTHS[at.month - 1]} {at.year}")
         return self._dates[day]
 

@@ -28,6 +28,7 @@ from vademecum.store.imported import Imported, recorded
 from vademecum.store.message_index import Filter
 from vademecum.store.messages import MessageRow, NewRow
 from vademecum.store.sessions import SessionRow
+from vademecum.values import check_times
 
 REMEMBERED_ORIGINS = 256
 BATCH = 2_000
@@ -70,6 +71,7 @@ class History:
 
         An existing session is returned as it is: its snapshot, title and channel stay. `opened_at` is UTC ms.
         """
+        check_times(opened_at=opened_at)
         at = self._clock() if opened_at is None else opened_at
         key, title = None if key is None else self._redactor.clean(key), self._clean(title)
         snapshot = None if snapshot is None else self._redactor.clean(snapshot)
@@ -310,6 +312,7 @@ class History:
             raise UsageError(
                 f"{message.role!r} is not a role; nothing was recorded.", f"Use one of {', '.join(ROLES)}."
             )
+        check_times(time=message.time)
         said = self._redactor.redact(well_formed(message.content))
         kinds += said.kinds
         called = self._redactor.value(message.calls, kinds) if message.calls else None

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vademecum.clock import Clock, now_ms
+from vademecum.clock import LATEST, Clock, now_ms
 from vademecum.disk import read_bytes
 from vademecum.errors import AmbiguousError, NotFoundError, UsageError
 from vademecum.gate.candidate import Act, Candidate, Effect, Staged
@@ -93,6 +93,8 @@ class LiveLog:
         is on disk, or waits for a person. Raises UsageError for what is empty or too long, BlockedError, RefusedError,
         StorageError, LockedError; then nothing was written.
         """
+        if at is not None and not 0 <= at <= LATEST:  # an id holds no other
+            raise UsageError(f"{at:,} ms is no time from 1970 to 9998; nothing was written.", "Give UTC milliseconds.")
         id_ = new_id(at)
         entry = make(id_, self.actor.agent, type, summary, channel=channel, ref=ref, body=body)
         text = as_text(entry)

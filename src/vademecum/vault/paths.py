@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+from vademecum.clock import utc
 from vademecum.config import VaultConfig
 from vademecum.disk import strange
 from vademecum.errors import ConfigError
@@ -128,7 +129,7 @@ class VaultPaths:
 
 def month_of(at_ms: int) -> str:
     """`2026-11` for a time (UTC)."""
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).strftime("%Y-%m")
+    return utc(at_ms).strftime("%Y-%m")
 
 
 def month_start(month: str) -> int:

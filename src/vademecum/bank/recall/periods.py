@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta, tzinfo
 
 from vademecum.bank.recall.timewords import midnight, named
+from vademecum.clock import EARLIEST, is_date
 from vademecum.errors import UsageError
 
 Period = tuple[int, int]
 """From the first moment on and before the second (UTC ms); twice the same: that moment."""
-_EARLIEST = -62_135_596_800_000  # the beginning of the year 1
 
 
 def time_given(text: str | None, name: str, now: int) -> Period | None:
@@ -24,7 +24,7 @@ def time_given(text: str | None, name: str, now: int) -> Period | None:
     if found is None:
         raise UsageError(
             f"{name} {text[:60]!r} is no date or time. Nothing was done.",
-            "Write a date, 2026-11-29, or words such as `last March`, `yesterday`, `in 2024`.",
+            "Write a date, 2026-11-29, or words such as `last March`, `yesterday`, `in 2024`; years are 1000 to 9998.",
         )
     return found
 
@@ -37,16 +37,19 @@ def period(text: str, now: int, *, zone: tzinfo | None = None) -> Period | None:
     if found is None:
         return None
     begin, end = found
-    return _EARLIEST if begin is None else begin, max(now, begin or now) + 1 if end is None else end
+    return EARLIEST if begin is None else begin, max(now, begin or now) + 1 if end is None else end
 
 
 def dated(text: str, *, zone: tzinfo | None = None) -> Period | None:
-    """The whole of an ISO 8601 date, or the one moment of a date with a time; without an offset it is in `zone`."""
+    """The whole of an ISO 8601 date, or the one moment of a date with a time; without an offset it is in `zone`.
+
+    None for what is none, and for what is not from the year 1000 to 9998.
+    """
     text = text.strip()
     try:
         day = date.fromisoformat(text)
         begin, end = midnight(day, zone), midnight(day + timedelta(days=1), zone)
-        return None if begin is None or end is None else (begin, end)
+        return None if begin is None or end is None or not is_date(begin) else (begin, end)
     except (ValueError, OverflowError):  # no date alone
         pass
     try:
@@ -54,4 +57,4 @@ def dated(text: str, *, zone: tzinfo | None = None) -> Period | None:
         at = round((moment if moment.tzinfo else moment.replace(tzinfo=zone)).timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
-    return at, at
+    return (at, at) if is_date(at) else None

@@ -14,9 +14,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+
+from vademecum.clock import utc
 
 LANGUAGES = ("en", "de", "fr", "es", "nl", "ru", "zh")
 LONGEST = 1_000
@@ -84,7 +86,7 @@ def when(text: str, now: int, *, zone: tzinfo | None = None) -> When:
     word such as "since" or "before", else any of them.
     """
     tokens = list(_tokens(text[:LONGEST]))
-    today = datetime.fromtimestamp(now / 1000, tz=UTC).astimezone(zone).date()
+    today = utc(now).astimezone(zone).date()
     found = _find(tokens, text, today) if tokens else []
     if not found:
         return When(None, None, text, "")
@@ -105,7 +107,7 @@ def named(text: str, now: int, *, zone: tzinfo | None = None) -> tuple[int | Non
     (twice the same moment), times to come. Never raises.
     """
     tokens = list(_tokens(text[:LONGEST]))
-    today = datetime.fromtimestamp(now / 1000, tz=UTC).astimezone(zone).date()
+    today = utc(now).astimezone(zone).date()
     found = _find(tokens, text, today, alone=True) if tokens else []
     if not found:
         return None
@@ -347,10 +349,11 @@ def _figures(word: str) -> Span | None:
     try:
         if "-" in word:
             year, month, *day = map(int, word.split("-"))
-            return _day(date(year, month, day[0])) if day else _of_month(year, month)
+            if 1000 <= year <= 9998:
+                return _day(date(year, month, day[0])) if day else _of_month(year, month)
         if "." in word:
             day_, month, year = map(int, word.split("."))
-            return _day(date(year, month, day_))
+            return _day(date(year, month, day_)) if 1000 <= year <= 9998 else None
     except ValueError:  # no day of any month
         return None
     return None

@@ -21,6 +21,7 @@ from vademecum.bank.retain.extraction import parts as parted
 from vademecum.bank.retain.findings import Finding, findings, own, rows_of, wishes
 from vademecum.bank.signals.signal import Signal, signals
 from vademecum.bank.types import Evidence, Retained
+from vademecum.clock import EARLIEST
 from vademecum.errors import RefusedError
 from vademecum.gate.restate import restates
 from vademecum.model import Origin
@@ -286,12 +287,15 @@ class _Keeper:
             detail=detail,
             session=self._conversation.session,
             propose=self._mode == "propose",
-            at=min(evidence[0].at, self._bank.clock()),
+            at=self._learnt(evidence[0].at),
         )
 
     def _time(self, row: Row) -> int:
         """When it was learnt: when it was said, whenever that is looked at."""
-        return min(row.time, self._bank.clock())
+        return self._learnt(row.time)
+
+    def _learnt(self, said: int) -> int:
+        return max(EARLIEST, min(said, self._bank.clock()))
 
     def _evidence(self, row: Row, quote: str) -> Evidence:
         return Evidence(quote, row.origin, row.time, self._conversation.session, row.id, speaker_of(row))

@@ -30,6 +30,7 @@ VERSION = 1
 BATCH = 500
 _TYPES: tuple[str, ...] = get_args(NoteType)
 _ROLES = ("user", "assistant", "tool", "system")
+_TIMED = ("message", "note", "fact", "")
 
 
 def import_jsonl(vm: Vademecum, path: Path, *, dry_run: bool = False, progress: Progress | None = None) -> ImportReport:
@@ -68,7 +69,9 @@ class _Lines:
     def take(self, found: Found) -> str:
         """Take one line; says why it was left out, empty when it was not."""
         line: dict[str, Any] = found.value
-        kind = text_of(line.get("type"))
+        kind, given = text_of(line.get("type")), line.get("time")
+        if given and kind in _TIMED and moment(given) is None:
+            return f"its `time` {str(given)[:40]!r} is no ISO 8601 time from the year 1000 to 9998; it was left out"
         if not kind and isinstance(line.get("messages"), list):
             return self._conversation(found)
         match kind:

@@ -392,7 +392,10 @@ def mappings(value: Any) -> list[dict[str, Any]]:
 
 
 def moment(value: Any) -> int | None:
-    """UTC ms of an ISO text, or of seconds or milliseconds since 1970; None for anything else."""
+    """UTC ms of an ISO text, or of seconds or milliseconds since 1970; None for anything else.
+
+    None too for what is not from the year 1000 to 9998.
+    """
     if isinstance(value, str):
         try:
             return parse_iso(value)

@@ -10,10 +10,9 @@ import json
 import os
 import unicodedata
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TextIO
 
-from vademecum.clock import iso
+from vademecum.clock import iso, local
 from vademecum.late import dataclass, pattern
 
 WIDE = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"  # scripts that break between any two characters
@@ -191,7 +190,7 @@ def ago(at_ms: int | None, now: int) -> str:
         return f"{seconds // 3600} h ago"
     if days < 60:
         return "yesterday" if days == 1 else f"{days} days ago"
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone().strftime("%Y-%m-%d")
+    return local(at_ms).strftime("%Y-%m-%d")
 
 
 def moment(at_ms: int | None) -> str | None:
@@ -201,7 +200,7 @@ def moment(at_ms: int | None) -> str | None:
 
 def clock_time(at_ms: int) -> str:
     """Local date and time to the minute."""
-    return datetime.fromtimestamp(at_ms / 1000, tz=UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+    return local(at_ms).strftime("%Y-%m-%d %H:%M")
 
 
 def plural(count: int, noun: str) -> str:
