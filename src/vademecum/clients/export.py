@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from vademecum.clients.export_files import agent_files, config_text, copies_elsewhere, vault_of
 from vademecum.clients.export_pages import facts_page, readme, session_page
-from vademecum.errors import ConflictError, NotFoundError, StorageError
+from vademecum.errors import ConflictError, NotFoundError, StorageError, UsageError
 from vademecum.files import fsync_folder
 from vademecum.home import folder_name
 from vademecum.late import dataclass
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "vademecum export", 1
 MANIFEST = "manifest.json"
 RECORDS = "records"
+
+_UNFINISHED = re.compile(r"\.[0-9a-f]{12}\.tmp$")
 
 Progress = Callable[[int, int, str], None]
 """Called as `(done, total, what)`."""
@@ -51,12 +54,18 @@ def export(vm: Vademecum, folder: Path, *, user: str | None = None, progress: Pr
     """Write the home of `vm`, all its agents, into the new folder `folder`; with `user` what there is of that person.
 
     Others may go on working meanwhile: the records are of one moment. Memory is bounded: 500 messages are held at a
-    time; about 15 s for 100,000 of them. Raises ConflictError when `folder` exists, NotFoundError when
-    nothing is kept of `user`, StorageError.
+    time; about 15 s for 100,000 of them. What a killed export to `folder` left beside it is removed. Raises
+    ConflictError when `folder` exists, UsageError when it lies in the home, NotFoundError when nothing is kept of
+    `user`, StorageError.
     """
     folder = folder.expanduser().absolute()
     if folder.exists() or folder.is_symlink():
         raise ConflictError(f"{folder} exists already. Nothing was written.", "Name a folder that does not exist yet.")
+    if folder.resolve().is_relative_to(vm.home.root.resolve()):
+        raise UsageError(
+            f"{folder} lies in the home {vm.home.root} itself. Nothing was written.", "Name a folder outside of it."
+        )
+    _remove_unfinished(folder)
     elsewhere = list(copies_elsewhere(vm, user)) if user is not None and user != OWNER else []
     part = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.tmp")
     try:
@@ -81,21 +90,30 @@ def export(vm: Vademecum, folder: Path, *, user: str | None = None, progress: Pr
     return Exported(folder, len(writer.files) + 1, writer.counts, tuple(writer.notes))
 
 
+def _remove_unfinished(folder: Path) -> None:
+    """Take away what a killed export to `folder` has left beside it."""
+    if folder.parent.is_dir():
+        for path in folder.parent.iterdir():
+            begins, ends = path.name.startswith(f".{folder.name}."), _UNFINISHED.search(path.name)
+            if begins and ends and len(path.name) == len(folder.name) + 18 and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+
+
 def _write_all(
     vm: Vademecum, writer: _Writer, user: str | None, elsewhere: list[dict[str, Any]], progress: Progress | None
 ) -> None:
     writer.put("README.md", readme(user).encode())
-    for name, data in agent_files(vm, user):
+    for file in agent_files(vm, user, writer.notes):
         writer.owned += user is not None
-        writer.put(name, data)
+        writer.put(file.name, file.data, runs=file.runs)
     if user is None:
         config, note = config_text(vm)
         writer.notes += [note] if note else []
         if config:
             writer.put("config.yaml", config)
-        writer.vault, files = vault_of(vm)
-        for name, data in files:
-            writer.put(name, data)
+        writer.vault, files = vault_of(vm, writer.notes)
+        for file in files:
+            writer.put(file.name, file.data)
     _write_sessions(vm, writer, user, progress)
     writer.records("facts", portable.facts(vm.db, user))
     writer.records("links", portable.links(vm.db, user))
@@ -162,11 +180,11 @@ class _Writer:
             os.fsync(out.fileno())
         self.files[name] = digest.hexdigest()
 
-    def put(self, name: str, data: bytes) -> None:
-        """A new file with these bytes."""
+    def put(self, name: str, data: bytes, *, runs: bool = False) -> None:
+        """A new file with these bytes; `runs`: it may be executed."""
         path = self._root / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700 if runs else 0o600), "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())

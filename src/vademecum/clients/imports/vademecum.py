@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.export import FORMAT, MANIFEST, RECORDS, VERSION
+from vademecum.clients.imports.reading import mapping
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.clients.imports.vademecum_files import Placing, is_untouched
 from vademecum.clients.imports.vademecum_rows import Loading
@@ -56,7 +57,8 @@ def import_vademecum(
         tally.notes.append("This export came in before; nothing was changed.")
         return tally.report()
     placing = Placing(home, export.folder, tally)
-    placing.config()
+    if "config.yaml" in export.names:
+        placing.config()
     placing.folders(export.agents())
     vm = _opened(home, export)
     try:
@@ -143,7 +145,7 @@ class _Export:
                 f"There is no export in {folder}: it has no {MANIFEST}. Nothing was brought in.",
                 "`vademecum export FOLDER` makes one; a folder without that file is not whole.",
             ) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UnreadableError(f"{folder / MANIFEST} cannot be read: {error}. Nothing was brought in.") from error
         manifest = cast("dict[str, Any]", read if isinstance(read, dict) else {})
         if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
@@ -153,23 +155,24 @@ class _Export:
                 "Use the version of vademecum that wrote it, or a newer one.",
             )
         self.digest = hashlib.sha256(raw).hexdigest()
-        self.user: str | None = manifest.get("user")
-        self.counts: dict[str, int] = {
-            kind: count for kind, count in dict(manifest.get("counts") or {}).items() if isinstance(count, int)
-        }
-        self._hashes = cast("dict[str, object]", dict(manifest.get("files") or {}))
-        self.names = sorted(
-            path.relative_to(folder).as_posix()
-            for path in folder.rglob("*")
-            if path.is_file() and not _through_link(path, folder)
-        )
+        user, counts, files = manifest.get("user"), mapping(manifest.get("counts")), mapping(manifest.get("files"))
+        self.user = user if isinstance(user, str) else None
+        self.counts: dict[str, int] = {kind: count for kind, count in counts.items() if isinstance(count, int)}
+        self._hashes: dict[str, object] = files
+        found = [path for path in folder.rglob("*") if path.is_file() or path.is_symlink()]
+        there = {path.relative_to(folder).as_posix(): _through_link(path, folder) for path in found}
+        self.names = sorted(name for name, linked in there.items() if name in files and not linked)
+        self._strange = {name: "it is a link" if linked else "the manifest does not list it; it was left out"
+                         for name, linked in there.items() if name not in (MANIFEST, *self.names)}  # fmt: skip
 
     def check(self, tally: Tally) -> None:
         """Name what is missing, changed or not of the export."""
-        for name in sorted({*self._hashes} - {*self.names}):
+        for name in sorted({*self._hashes} - {*self.names} - {*self._strange}):
             tally.problem(self.folder / name, 0, "it is missing")
+        for name, why in sorted(self._strange.items()):
+            tally.problem(self.folder / name, 0, why)
         for name in self.names:
-            if name in self._hashes and _sha256(self.folder / name) != self._hashes[name]:
+            if _sha256(self.folder / name) != self._hashes[name]:
                 tally.problem(self.folder / name, 0, "it is not as it was exported; what can be read of it came in")
 
     def agents(self) -> list[str]:

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 _STORES: dict[str, StoreName] = {"memories/MEMORY.md": "memory", "memories/USER.md": "user"}
 _USER = re.compile(r"memories/users/([^/]+)/USER\.md")
-_TEXTS = (".md", ".txt", ".yaml", ".yml", ".json", ".toml")
+OTHER = "files"
+"""As what the gate is shown a text that is no entry, note, skill or daily note: an identity, a script of a skill."""
 
 
 def is_untouched(folder: AgentFolder) -> bool:
@@ -54,15 +55,21 @@ class Placing:
 
     def config(self) -> None:
         """The configuration, first, since its limits count for all that follows; one that is there stays."""
-        data = read_bytes(self._source / "config.yaml")
-        if data is None:
-            return
-        now = read_bytes(self._home.config)
+        from vademecum.config import load
+
+        source = self._source / "config.yaml"
+        data, now = read_bytes(source), read_bytes(self._home.config)
         if now is not None and now != data:
             self._tally.notes.append("config.yaml: the home's own was kept.")
-        elif now is None:
-            self._home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_atomic(self._home.config, data)
+        if data is None or now is not None:
+            return
+        try:
+            load(source)
+        except VademecumError as error:
+            self._tally.problem(source, 0, error.message)
+            return
+        self._home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomic(self._home.config, data)
 
     def folders(self, agents: list[str]) -> None:
         """A bare folder for each new agent: it gets the files that it had, and none of those of a new one."""
@@ -77,13 +84,19 @@ class Placing:
                 if way[0] == "agents" and len(way) > 2:
                     self._of_agent(vm, unquote(way[1]), "/".join(way[2:]), self._source / name, by)
                 elif way[0] == "vault":
-                    root = VaultPaths.of(vm.home, vm.config.vault).root
-                    self._write(root.joinpath(*way[1:]), (self._source / name).read_bytes())
+                    self._of_vault(vm, name, self._source / name, by)
                 elif name == "keys/pinned.json":
                     self._home.keys.mkdir(mode=0o700, exist_ok=True)
                     self._write(self._home.keys / "pinned.json", (self._source / name).read_bytes())
             except VademecumError as error:
                 self._tally.problem(self._source / name, 0, error.message)
+
+    def _of_vault(self, vm: Vademecum, name: str, path: Path, by: Origin) -> None:
+        root, inner = VaultPaths.of(vm.home, vm.config.vault).root, name.removeprefix("vault/")
+        if not root.resolve().is_relative_to(vm.home.root.resolve()):
+            raise BlockedError(f"config.yaml has the vault outside of the home, in {root}; it was left as it is.")
+        data = path.read_bytes()
+        self._write(root / inner, data if inner.startswith(".vademecum/") else self._admitted(vm, name, data, by))
 
     def _of_agent(self, vm: Vademecum, agent: str, name: str, path: Path, by: Origin) -> None:
         mine = vm if vm.actor.agent == agent else vm.as_(agent=agent, user=OWNER)
@@ -98,7 +111,7 @@ class Placing:
             self._store(mine.as_(user=user), _STORES.get(name, "user"), data, by)
             return
         written = self._admitted(mine, name, data, by)
-        self._write(target, written)
+        self._write(target, written, runs=bool(path.stat().st_mode & 0o100))
         self._tally.notes_written += name.startswith("notes/") and name != "notes/INDEX.md"
 
     def _store(self, vm: Vademecum, store: StoreName, data: bytes, by: Origin) -> None:
@@ -115,9 +128,7 @@ class Placing:
         raw = to_text(data)
         text = visible(raw.removeprefix("\ufeff"))
         tier, target = _tier(name)
-        if not tier:
-            if name.endswith(_TEXTS) and (found := vm.gate.inspect(text)):
-                raise BlockedError(" ".join(finding.message for finding in found))
+        if tier == OTHER and "\0" in raw:
             return data
         effect = Effect("", text, "", NO_FILE, state_of(raw))
         actor = Actor(vm.actor.agent, OWNER)
@@ -126,13 +137,13 @@ class Placing:
             raise BlockedError("It waits for your yes: vademecum review list.")
         return data if decision.text == text else to_bytes(decision.text)
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, path: Path, data: bytes, *, runs: bool = False) -> None:
         if read_bytes(path) != data:
-            write_atomic(path, data, mode=0o600)
+            write_atomic(path, data, mode=0o700 if runs else 0o600)
 
 
 def _tier(name: str) -> tuple[str, str]:
-    """The tier and the target of a file of an agent; nothing for what is no entry, note, skill or daily note."""
+    """The tier and the target of a file of an agent, or that it is a text of another kind."""
     way = name.split("/")
     match way:
         case ["notes", file] if file != "INDEX.md" and file.endswith(".md"):
@@ -142,4 +153,4 @@ def _tier(name: str) -> tuple[str, str]:
         case ["memory", file] if file.endswith(".md"):
             return "daily", file.removesuffix(".md")
         case _:
-            return "", ""
+            return OTHER, name
