@@ -20,6 +20,7 @@ from vademecum.clients.install import install, uninstall
 from vademecum.clients.place import Place
 from vademecum.clients.status import client_status
 from vademecum.errors import RefusedError, UsageError
+from vademecum.model import Actor
 
 SETTINGS = b'# mine\r\nmodel: x   # keep\r\nmemory:\r\n  memory_enabled: true\r\n  provider: ""  # none yet\r\n'
 
@@ -137,6 +138,64 @@ def test_without_a_home_of_hermes_nothing_is_made(vm: Vademecum, tmp_path: Path)
         plug_in(vm.home, vm.actor, machine=Machine("linux", str(tmp_path / "nobody"), {}))
 
     assert not (tmp_path / "nobody").exists()
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "plugin.yaml", "vademecum.json"])
+def test_a_file_of_somebody_else_where_ours_would_go_is_neither_replaced_nor_deleted(
+    vm: Vademecum, machine: Machine, hermes: Path, name: str
+) -> None:
+    mine = hermes / "plugins" / "vademecum" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"mine")
+
+    with pytest.raises(RefusedError, match="somebody else"):
+        plug_in(vm.home, vm.actor, machine=machine)
+    report = unplug(vm.home, machine=machine)
+
+    assert mine.read_bytes() == b"mine"
+    assert (hermes / "config.yaml").read_bytes() == SETTINGS
+    assert any("stays" in note for note in report.notes)
+
+
+def test_our_own_file_that_somebody_changed_stays_theirs(vm: Vademecum, machine: Machine, hermes: Path) -> None:
+    plug_in(vm.home, vm.actor, machine=machine)
+    code = hermes / "plugins" / "vademecum" / "__init__.py"
+    code.write_bytes(code.read_bytes() + b"# mine\n")
+    changed = code.read_bytes()
+
+    with pytest.raises(RefusedError):
+        plug_in(vm.home, vm.actor, machine=machine)
+    unplug(vm.home, machine=machine)
+
+    assert code.read_bytes() == changed
+    assert (hermes / "config.yaml").read_bytes() == SETTINGS
+
+
+def test_a_provider_that_was_named_by_hand_stays(vm: Vademecum, machine: Machine, hermes: Path) -> None:
+    (hermes / "config.yaml").write_bytes(b'memory:\n  provider: "vademecum"\n')
+    plug_in(vm.home, vm.actor, machine=machine)
+
+    report = unplug(vm.home, machine=machine)
+
+    assert (hermes / "config.yaml").read_bytes() == b'memory:\n  provider: "vademecum"\n'
+    assert not (hermes / "plugins").exists()
+    assert any("hermes memory off" in note for note in report.notes)
+
+
+def test_another_home_or_agent_neither_takes_over_nor_takes_out(
+    vm: Vademecum, machine: Machine, hermes: Path, tmp_path: Path
+) -> None:
+    plug_in(vm.home, vm.actor, machine=machine)
+    with vademecum.open(tmp_path / "v2") as other:
+        with pytest.raises(RefusedError):
+            plug_in(other.home, other.actor, machine=machine)
+        with pytest.raises(RefusedError):
+            plug_in(vm.home, Actor("nova"), machine=machine)
+        assert not unplug(other.home, machine=machine).changed
+
+    assert str(vm.home.root) in (hermes / "plugins/vademecum/vademecum.json").read_text(encoding="utf-8")
+    unplug(vm.home, machine=machine)
+    assert not (hermes / "plugins").exists()
 
 
 # --- a conversation

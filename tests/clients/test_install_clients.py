@@ -605,11 +605,11 @@ def test_another_home_or_agent_neither_takes_over_nor_takes_out(
 def test_the_entries_of_a_home_that_is_gone_are_taken_over_and_out(person: Path, home: Home, tmp_path: Path) -> None:
     import shutil
 
-    for end in (install, lambda name, home, _: uninstall(name, home)):
+    for taken_over in (True, False):
         install("gemini-cli", Home(tmp_path / "old"), ME)
         shutil.rmtree(tmp_path / "old")
 
-        assert end("gemini-cli", home, ME).changed
+        assert (install("gemini-cli", home, ME) if taken_over else uninstall("gemini-cli", home)).changed
 
         assert str(tmp_path / "old") not in (person / ".gemini/settings.json").read_text()
         uninstall("gemini-cli", home)

@@ -2,20 +2,22 @@
 
 Idea: three files in `plugins/vademecum`, and `memory.provider` in Hermes's settings. Invariant: as for every client,
 nothing of anybody else is touched, twice is as once, and taking out gives the old bytes back; a home that has another
-memory already is a reason to refuse.
+memory already, or files of somebody else's where ours would go, is a reason to refuse.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from importlib import resources
 from pathlib import Path
+from typing import Any, cast
 
 from vademecum.clients.catalogue.machine import Machine
 from vademecum.clients.edit.files import Change, Edit, FileChange, Ledger, carry_out, check_writable, read, write_all
 from vademecum.clients.edit.formats import opened
 from vademecum.clients.install import ClientReport
-from vademecum.clients.place import Place, is_vademecum, misshapen
+from vademecum.clients.place import Named, Place, is_vademecum, misshapen, named, our_server
 from vademecum.clients.wanted import executable
 from vademecum.errors import RefusedError, UsageError
 from vademecum.home import Home
@@ -25,6 +27,11 @@ OWNER = "hermes-plugin"
 NAME = "vademecum"
 SETTINGS = "vademecum.json"
 FILES = ("__init__.py", "plugin.yaml")
+MARKS = {
+    "__init__.py": b"# pyright: basic, reportMissingImports=false\n",
+    "plugin.yaml": b"name: vademecum\nversion: ",
+}
+"""How these files begin, in every version."""
 NOTES = (
     "Restart Hermes (`hermes gateway restart` for the gateway); `hermes memory status` then names vademecum.",
     "The plug-in brings the tools, so the MCP server is not needed beside it.",
@@ -53,12 +60,14 @@ def plug_in(
                 f"Hermes already has vademecum as the MCP server {name!r} ({where}). Nothing was changed.",
                 "The plug-in brings the same tools. Take the server out first: `vademecum client uninstall hermes`.",
             )
-    edits = [_file(path, data) for path, data in _wanted(root, home, actor, mine, command).items()]
+    wanted, ledger = _wanted(root, home, actor, mine, command), Ledger(home, OWNER)
+    _refuse_another(root, home, actor)
+    edits = [_file(path, data, ledger) for path, data in wanted.items()]
     edits.append(_provider(root / "config.yaml"))
     due = [edit for edit in edits if edit.action != "none"]
     for edit in due:
         check_writable(edit.path)
-    ours = {edit.path: edit.path.name != "config.yaml" and edit.before is not None for edit in due}
+    ours = {edit.path: edit.path.name in FILES and edit.before is not None for edit in due}
     kept = {} if dry_run else carry_out(home, [Change(edit, OWNER, ours[edit.path]) for edit in due])
     changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit in edits)
     return ClientReport("hermes", "user", dry_run, changes, NOTES if due else ())
@@ -67,18 +76,67 @@ def plug_in(
 def unplug(home: Home, *, dry_run: bool = False, machine: Machine | None = None) -> ClientReport:
     """Take the plug-in out; what it remembered stays in `home`. Raises the errors of `plug_in`."""
     root, _ = _hermes(machine)
-    ledger, folder, edits = Ledger(home, OWNER), root / "plugins" / NAME, list[Edit]()
+    ledger, folder, edits, notes = Ledger(home, OWNER), root / "plugins" / NAME, list[Edit](), list[str]()
+    held = _named(root)
+    if held is not None and not held.is_home(home.root) and not held.is_gone:
+        notes.append(f"Hermes has the memory in {held.home}, which is not this one: it stays.")
+        return ClientReport("hermes", "user", dry_run, (), tuple(notes))
     for name in (*FILES, SETTINGS):
         raw = read(folder / name)
-        if raw is not None:
+        if raw is not None and _is_ours(folder / name, raw, ledger):
             edits.append(Edit(folder / name, raw, None, "delete", ()))
-    edits.append(_without_provider(root / "config.yaml", ledger))
+        elif raw is not None:
+            notes.append(f"{folder / name} was written by somebody else: it stays.")
+    edits.append(_without_provider(root / "config.yaml", ledger, notes))
+    for edit in edits:
+        check_writable(edit.path)
     if not dry_run:
         write_all([edit for edit in edits if edit.action != "none"])
         for edit in edits:
             ledger.forget(edit.path)
         _tidy(folder)
-    return ClientReport("hermes", "user", dry_run, tuple(FileChange(e.path, e.action, e.lines) for e in edits))
+    changes = tuple(FileChange(edit.path, edit.action, edit.lines) for edit in edits)
+    return ClientReport("hermes", "user", dry_run, changes, tuple(notes))
+
+
+def _named(root: Path) -> Named | None:
+    """Whose memory the plug-in that is there brings; None when there is none of ours."""
+    raw = read(root / "plugins" / NAME / SETTINGS)
+    settings = _settings(raw) if raw is not None else None
+    return named(settings) if settings is not None else None
+
+
+def _settings(raw: bytes) -> dict[str, Any] | None:
+    try:
+        found: Any = json.loads(raw)
+    except ValueError:
+        return None
+    held = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return held if our_server(held, "hermes") else None
+
+
+def _is_ours(path: Path, raw: bytes, ledger: Ledger) -> bool:
+    """True for a file that we wrote, and where nobody wrote since as far as that is known."""
+    if path.name == SETTINGS:
+        return _settings(raw) is not None
+    if ledger.knows(path):
+        return ledger.original(path, raw)[0]
+    return raw.lstrip(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").startswith(MARKS[path.name])
+
+
+def _refuse_another(root: Path, home: Home, actor: Actor) -> None:
+    held = _named(root)
+    if (
+        held is None
+        or held.is_gone
+        or (held.is_home(home.root) and (held.agent, held.user) == (actor.agent, actor.user))
+    ):
+        return
+    raise RefusedError(
+        f"Hermes has the memory of the agent {held.agent} in {held.home} already. Nothing was changed.",
+        f"It has room for one. Take that out first: `vademecum --home {shlex.quote(str(held.home))} client uninstall "
+        "hermes --plugin`.",
+    )
 
 
 def _hermes(machine: Machine | None) -> tuple[Path, Place]:
@@ -107,10 +165,15 @@ def _wanted(root: Path, home: Home, actor: Actor, mine: tuple[str, ...], command
     return found | {folder / SETTINGS: json.dumps(settings, indent=2).encode() + b"\n"}
 
 
-def _file(path: Path, data: bytes) -> Edit:
+def _file(path: Path, data: bytes, ledger: Ledger) -> Edit:
     raw = read(path)
     if raw == data:
         return Edit(path, raw, raw, "none", ())
+    if raw is not None and not _is_ours(path, raw, ledger):
+        raise RefusedError(
+            f"{path} was written, or changed, by somebody else. Nothing was changed.",
+            "The plug-in needs that name. Move the file away, then try again.",
+        )
     return Edit(path, raw, data, "create" if raw is None else "change", ())
 
 
@@ -140,12 +203,17 @@ def _provider(path: Path) -> Edit:
     return Edit(path, raw, document.bytes(), "create" if raw is None else "change", lines)
 
 
-def _without_provider(path: Path, ledger: Ledger) -> Edit:
+def _without_provider(path: Path, ledger: Ledger, notes: list[str]) -> Edit:
     raw = read(path)
     if raw is None:
         return Edit(path, None, None, "none", ())
     document = opened(raw, path, "yaml")
     if document.get("memory", "provider") != NAME:
+        return Edit(path, raw, raw, "none", ())
+    if not ledger.knows(path):
+        notes.append(
+            f"{path} names vademecum, which was not put there from this home: `hermes memory off` takes it out."
+        )
         return Edit(path, raw, raw, "none", ())
     text = document.remove(("memory", "provider"))
     document.drop_empty("memory")
@@ -161,7 +229,7 @@ def _without_provider(path: Path, ledger: Ledger) -> Edit:
 def _tidy(folder: Path) -> None:
     """Take away what Python left there, and the folder when nothing else is in it."""
     cache = folder / "__pycache__"
-    if cache.is_dir():
+    if cache.is_dir() and not (folder / "__init__.py").exists():
         for made in cache.glob("__init__.*.pyc"):
             made.unlink(missing_ok=True)
     for empty in (cache, folder, folder.parent):
