@@ -286,7 +286,6 @@ def _indexed(new: Iterable[tuple[SectionRow, str]], title: str) -> Iterator[tupl
 
 def _section(page: int, one: Passage, about: str) -> SectionRow:
     headings = _json(one.headings)
-    said = f"{about}\0{headings}\0{one.author}\0{one.block}\0{one.text}".encode()
     return SectionRow(
         0,
         page,
@@ -301,8 +300,14 @@ def _section(page: int, one: Passage, about: str) -> SectionRow:
         str(one.origin) if one.origin is not None else "",
         one.block,
         int(one.compiled),
-        hashlib.blake2b(said, digest_size=12).digest(),
+        fingerprint(about, one.headings, one.author, one.block, one.text),
     )
+
+
+def fingerprint(about: str, headings: Iterable[str], author: str, block: str, text: str) -> bytes:
+    """The hash of what the index has of a passage; `about` are the title and the aliases of its page."""
+    said = f"{about}\0{_json(headings)}\0{author}\0{block}\0{text}".encode()
+    return hashlib.blake2b(said, digest_size=12).digest()
 
 
 def _links(page: int, scanned: Scan, source: Source, above: int = 0) -> Iterator[LinkRow]:

@@ -22,7 +22,7 @@ from vademecum.store import Database
 from vademecum.store import wiki as rows
 from vademecum.store.schema_cache import Derived
 from vademecum.store.wiki import PageRow, SectionRow
-from vademecum.wiki.building import build, read
+from vademecum.wiki.building import build, fingerprint, read
 from vademecum.wiki.names import name_key, parted, without_suffix
 from vademecum.wiki.survey import Survey
 from vademecum.wiki.text import decode, part, shown
@@ -275,6 +275,13 @@ class Index:
                 said.append((_section(row, self.head(page)), text))
         return said
 
+    def indexed(self, section: Section, page: PageHead, text: str) -> str:
+        """The text of a section as the index has it: without secrets. Looks for them only where it has another one."""
+        about = " ".join([page.title, *page.aliases])
+        if section.sha == fingerprint(about, section.headings, section.author, section.block, text):
+            return text
+        return self.source_of(page).hide(text)
+
     def column(self, section: Section) -> int:
         """The character of its line at which a section begins: 0 but for further parts of a very long line."""
         start = (
@@ -368,6 +375,7 @@ def _section(row: SectionRow, page: PageHead) -> Section:
         _origin(row, page),
         row.block,
         bool(row.compiled),
+        row.sha,
     )
 
 

@@ -224,7 +224,7 @@ class Finder:
             page = heads.get(section.page)
             if page is None:
                 continue
-            said = self._index.source_of(page).hide(text)
+            said = self._index.indexed(section, page, text)
             one = Candidate(section, page, text, said, cosine=cosines.get(section.id), near=near)
             one.called = section.page in called or asked in map(_bare, (page.title, page.name, *page.aliases))
             found.append(one)

@@ -115,7 +115,7 @@ class Section:
 
     `headings` are those above it, the outermost first; `block` is the entry's id (`^id` without the circumflex).
     `author`, `time_ms` and `origin` are the entry's, else empty, None and the page's. `compiled`: it stands in a
-    managed block.
+    managed block. `sha` is the hash of what the index has of it.
     """
 
     id: int
@@ -131,6 +131,7 @@ class Section:
     origin: Origin
     block: str
     compiled: bool
+    sha: bytes = b""
 
     @property
     def lines(self) -> str:
