@@ -248,3 +248,17 @@ def test_lines_that_are_not_understood_are_named_and_the_rest_comes_in(vm: Vadem
     report = import_jsonl(vm, file)
     assert [one.line for one in report.problems] == [1, 2, 4, 5, 6, 8]
     assert list(facts(vm)) == ["Kept"]
+
+
+@pytest.mark.parametrize("take", [import_markdown, import_basic_memory])
+def test_a_link_out_of_the_folder_is_named_and_not_followed(vm: Vademecum, tmp_path: Path, take: Any) -> None:
+    (tmp_path / "passwd").write_text("root:x:0:0 heliotrope")
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\nText.\n")
+    (folder / "b.md").symlink_to(folder / "a.md")
+    (folder / "p.md").symlink_to(tmp_path / "passwd")
+    report: ImportReport = take(vm, folder)
+    assert [(one.path.name, "by a link" in one.why) for one in report.problems] == [("p.md", True)]
+    assert report.notes_written + report.known == 2
+    assert all("heliotrope" not in vm.notes.read(head.slug).text for head in vm.notes.list())

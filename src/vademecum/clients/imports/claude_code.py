@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from vademecum.clients.imports.reading import within
 from vademecum.clients.imports.recorder import CHANNEL, Recorder
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.clients.imports.takeover import take_transcript
@@ -42,10 +43,11 @@ def import_claude_code(
     root = path or cast("Path", Place.find("claude-code").sessions)
     if not root.exists():
         raise NotFoundError(f"There is nothing at {root}; nothing was imported.", "Give the path of the projects.")
-    transcripts, memories = [root] if root.is_file() else _transcripts(root), list[Path]()
+    tally = Tally(dry_run)
+    transcripts, memories = [root] if root.is_file() else within(_transcripts(root), root, tally), list[Path]()
     if root.is_dir():
-        memories = sorted(path for path in root.rglob("memory/**/*.md") if path.is_file())
-    tally, total = Tally(dry_run), len(transcripts) + len(memories)
+        memories = within(sorted(path for path in root.rglob("memory/**/*.md") if path.is_file()), root, tally)
+    total = len(transcripts) + len(memories)
     for done, transcript in enumerate(transcripts, 1):
         _take_transcript(vm, transcript, tally)
         if progress:

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vademecum.clients.imports.reading import mapping, mappings, text_of
+from vademecum.clients.imports.reading import mapping, mappings, text_of, within
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.clients.imports.takeover import Takeover, take_transcript
 from vademecum.clients.imports.transcript import (
@@ -61,7 +61,8 @@ def import_codex(
     tally, others = Tally(dry_run), 0
     for packed in sorted(root.rglob("rollout-*.jsonl.zst")) if root.is_dir() else []:
         tally.problem(packed, 0, "it is compressed: `zstd -d` makes a file of it that can be read")
-    found = [root] if root.is_file() else sorted(root.rglob("rollout-*.jsonl"), key=lambda one: one.name)
+    files = [] if root.is_file() else sorted(root.rglob("rollout-*.jsonl"), key=lambda one: one.name)
+    found = [root] if root.is_file() else within(files, root, tally)
     for done, file in enumerate(found, 1):
         if _is_subagent(file):
             others += 1

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from vademecum.clients.imports.transcript import UnreadableLine, decoded
 from vademecum.clock import parse_iso
+from vademecum.disk import strange
 from vademecum.errors import NotFoundError, UnreadableError
 from vademecum.late import dataclass, pattern
 
@@ -107,11 +108,23 @@ def parts(path: Path, wanted: Callable[[str], bool], tally: Tally) -> Iterator[P
         else:
             yield from _plain(path, tally)
         return
-    for file in sorted(found for found in path.rglob("*") if found.is_file() and not _is_hidden(found, path)):
+    found = sorted(one for one in path.rglob("*") if one.is_file() and not _is_hidden(one, path))
+    for file in within(found, path, tally):
         if file.suffix.lower() == ".zip":
             yield from _archived(file, wanted, tally)
         elif wanted(file.name):
             yield from _plain(file, tally)
+
+
+def within(files: Iterable[Path], root: Path, tally: Tally) -> list[Path]:
+    """Those of `files` that lie in the folder `root`; what leads out of it by a link is named."""
+    found = list[Path]()
+    for file in files:
+        if why := strange(file, root):
+            tally.problem(file, 0, f"it {why}")
+        else:
+            found.append(file)
+    return found
 
 
 def _is_hidden(file: Path, root: Path) -> bool:
