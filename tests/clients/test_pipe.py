@@ -15,7 +15,7 @@ import pytest
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
-from vademecum.surfaces.pipe.server import run
+from vademecum.surfaces.pipe.server import LINE_BYTES, run
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_it_says_which_protocol_it_speaks_and_which_tools_there_are(vm: Vademecu
     assert set(names.values()) == {"object"}
 
 
-@pytest.mark.parametrize("line", [b"{half", b"[]", b"3", b'"x"', b"null", b"\xff\xfe"])
+@pytest.mark.parametrize("line", [b"{half", b"[]", b"3", b'"x"', b"null", b"\xff\xfe", b"[" * 100_000, b'{"id": [1]}'])
 def test_a_line_that_is_no_object_is_answered_and_the_next_one_is_done(vm: Vademecum, line: bytes) -> None:
     answers = served(vm, line, {"do": "hello"})
 
@@ -76,6 +76,73 @@ def test_a_request_that_makes_no_sense_is_answered_with_an_error(vm: Vademecum, 
 
     assert answers[1]["error"]["code"] == "usage"
     assert answers[1]["error"]["hint"]
+
+
+DEEP = b"[" * 2000 + b"]" * 2000
+NESTED: Any = None
+for _ in range(200):
+    NESTED = {"a": [NESTED]}
+
+
+@pytest.mark.parametrize("rest", [b', "x": ' + DEEP + b"}", b', "x": "' + b"x" * LINE_BYTES + b'"}', b', "x": {'])
+def test_a_line_that_is_too_deep_too_long_or_broken_is_answered_under_its_number(vm: Vademecum, rest: bytes) -> None:
+    answers = served(vm, opened(), b'{"id": 70' + rest, {"do": "answer", "session": "s", "text": "q", "answer": "a"})
+
+    assert answers[70]["error"]["code"] == "usage"
+    assert "ok" in answers[2]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"do": "answer", "text": "q", "answer": "a", "tools": ["x"]},
+        {"do": "answer", "text": "q", "answer": "a", "tools": {"name": "x"}},
+        {"do": "answer", "text": "q", "answer": "a", "tools": 3},
+        {"do": "call", "name": "recall", "args": [1]},
+        {"do": "call", "name": "recall", "args": "x"},
+        {"do": "heard", "name": "fetch", "args": [1], "text": "x"},
+        {"do": "open", "mine": 3},
+        {"do": "open", "home": "x\0y"},
+        {"do": ["open"]},
+    ],
+)
+def test_a_request_of_a_wrong_shape_is_answered_and_its_conversation_goes_on(
+    vm: Vademecum, wrong: dict[str, Any]
+) -> None:
+    turn = {"session": "s", "text": "question"}
+    answers = served(
+        vm,
+        opened(),
+        turn | {"do": "context"},
+        {"session": "s"} | wrong,
+        turn | {"do": "answer", "answer": "Yes."},
+        {"do": "hello"},
+    )
+
+    assert "error" in answers[2]
+    assert "ok" in answers[1]
+    assert "ok" in answers[3]
+    assert "ok" in answers[4]
+    (info,) = vm.history.recent(9)
+    assert [one.content for one in vm.history.messages(info.id)] == ["question", "Yes."]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"do": "call", "name": "recall", "args": NESTED},
+        {"do": "call", "name": "memory", "args": {"action": NESTED, "target": [NESTED]}},
+        {"do": "call", "name": NESTED},
+        {"do": "context", "text": NESTED},
+        {"do": "remembered", "action": "add", "target": NESTED, "content": NESTED},
+        {"do": "answer", "text": "\ud800", "answer": "\udfff", "tools": [{"name": NESTED, "text": 3, "args": NESTED}]},
+    ],
+)
+def test_whatever_a_request_holds_the_next_one_is_done(vm: Vademecum, odd: dict[str, Any]) -> None:
+    answers = served(vm, opened(), {"session": "s"} | odd, {"do": "context", "session": "s", "text": "and then?"})
+
+    assert answers[1].keys() & {"ok", "error"}
+    assert "context" in answers[2]["ok"]
 
 
 def test_blank_lines_are_nothing(vm: Vademecum) -> None:

@@ -2,7 +2,8 @@
 
 Idea: `{"id": 1, "do": "context", "session": "...", ...}` is answered by `{"id": 1, "ok": {...}}` or
 `{"id": 1, "error": {"code", "message", "hint"}}`, in the order in which they are done. Invariant: calls of one
-conversation do not overtake one another; the process ends when its input ends, and what was told by then is kept.
+conversation do not overtake one another; whatever a request holds, it is answered and the next one is done; the
+process ends when its input ends, and what was told by then is kept.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from vademecum.core.entries import Document
 from vademecum.errors import StorageError, UnreadableError, UsageError, VademecumError
+from vademecum.late import pattern
 from vademecum.model import StoreName
 from vademecum.surfaces.logs import log_to_stderr
 from vademecum.surfaces.mcp.background import Background
@@ -30,8 +32,13 @@ if TYPE_CHECKING:
 THREADS = 4
 VERSION = 1
 """Of the protocol; `hello` tells it."""
+LINE_BYTES = 16 << 20
+"""A longer line is passed over and answered with an error."""
+_NUMBER = pattern(rb'\s*\{\s*"id"\s*:\s*(\d{1,18}|"[^"\\]{0,100}")\s*[,}]')
+"""The `id` of a line that cannot be read, when it stands first."""
 
 Args = dict[str, Any]
+_PAGE = "docs/hermes.md lists what there is."
 
 log = logging.getLogger("vademecum.pipe")
 
@@ -44,8 +51,12 @@ def run(vm: Vademecum, reading: BinaryIO | None = None, writing: BinaryIO | None
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever prints must not break a line of the protocol
     server = Server(vm, out)
     try:
-        for line in reading or sys.stdin.buffer:
-            if line.strip():
+        for line, is_whole in _lines(reading or sys.stdin.buffer):
+            if not is_whole:
+                server.refuse(
+                    line, f"The line is longer than {LINE_BYTES >> 20} MB and was passed over.", "Shorten it."
+                )
+            elif line.strip():
                 server.take(line)
     finally:
         server.close()
@@ -70,18 +81,26 @@ class Server:
         """Queue the request of one line behind those of the same conversation."""
         try:
             request: object = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # also what is nested without end
             request = None
         if not isinstance(request, dict):
-            self._send({"id": None} | _error(UsageError("The line is no JSON object.", "One object a line.")))
+            self.refuse(line, "The line is no JSON object, or nested too deeply.", "One object a line.")
             return
         args = cast("Args", request)
+        if not isinstance(args.get("id"), str | int | None):
+            self.refuse(line, "The `id` is neither a number nor a text.", "Number the requests.")
+            return
         key = str(args.get("session") or "")
         with self._queueing:
             queue = self._queues.setdefault(key, [])
             queue.append(lambda: self._answer(key, args))
             if len(queue) == 1:
                 self._pool.submit(self._work, key)
+
+    def refuse(self, line: bytes, why: str, hint: str) -> None:
+        """Answer a line that is not taken, under its number as far as that can be seen."""
+        found = _NUMBER.match(line)
+        self._send(_answered(json.loads(found[1]) if found else None, _error(UsageError(why, hint))))
 
     def _work(self, key: str) -> None:
         """Run what waits for a conversation, in order, until nothing does."""
@@ -99,18 +118,20 @@ class Server:
                         del self._queues[key]
 
     def _answer(self, key: str, args: Args) -> None:
-        found: dict[str, object] = _error(
-            StorageError("This failed by a fault of vademecum's; its log says more.", "Report it.")
-        )
+        """Do one request and answer it, come what may: whoever asked must not wait for ever, nor those behind it."""
+        id_ = args.get("id")
         try:
-            found = {"ok": self._done(key, args)}
+            line = _answered(id_, {"ok": self._done(key, args)})
         except VademecumError as error:
-            found = _error(error)
-        except (KeyError, TypeError, ValueError) as error:
+            line = _answered(id_, _error(error))
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             log.warning("a request failed", exc_info=True)
-            found = _error(UsageError(f"The request is not as it should be: {error!r}.", "docs/hermes.md has it."))
-        finally:  # whoever asked must not wait for ever
-            self._send({"id": args.get("id")} | found)
+            line = _answered(id_, _error(UsageError(f"The request is not as it should be: {error!r}.", _PAGE)))
+        except Exception:  # the boundary: no request may end the conversation, or those of others
+            log.exception("a request failed")
+            fault = StorageError("This failed by a fault of vademecum's; its log says more.", "Report it.")
+            line = _answered(id_, _error(fault))
+        self._send(line)
 
     def _done(self, key: str, args: Args) -> object:
         match args.get("do"):
@@ -137,11 +158,11 @@ class Server:
             case "context":
                 return talk.context(str(args["text"]))
             case "answer":
-                return talk.answer(str(args["text"]), str(args["answer"]), args.get("tools") or [])
+                return talk.answer(str(args["text"]), str(args["answer"]), _objects(args, "tools"))
             case "call":
-                return talk.call(str(args["name"]), args.get("args") or {})
+                return talk.call(str(args["name"]), _object(args, "args"))
             case "heard":
-                return talk.heard(str(args["name"]), args.get("args") or {}, str(args.get("text") or ""))
+                return talk.heard(str(args["name"]), _object(args, "args"), str(args.get("text") or ""))
             case "remembered":
                 told = (str(args.get(name) or "") for name in ("action", "target", "content", "old_text"))
                 return talk.remembered(*told)
@@ -153,7 +174,7 @@ class Server:
                 talk.release()
                 return self._conversations.pop(talk.peer.id, None) and None
             case other:
-                raise UsageError(f"There is nothing called {other!r} to do.", "docs/hermes.md lists what there is.")
+                raise UsageError(f"There is nothing called {other!r} to do.", _PAGE)
 
     def _of(self, key: str) -> Conversation:
         found = self._conversations.get(key)
@@ -164,7 +185,7 @@ class Server:
     def _peer(self, key: str, args: Args) -> tuple[Vademecum, Peer]:
         if not key:
             raise UsageError("A conversation needs a name.", 'Give "session".')
-        account, mine = str(args.get("user") or ""), {str(one) for one in args.get("mine") or ()}
+        account, mine = str(args.get("user") or ""), {str(one) for one in _list(args, "mine")}
         vm = self._vm if not account or account in mine else self._vm.as_(user=account)
         home = Path(str(args["home"])) if args.get("home") else None
         adopted = home is not None and home.resolve() == vm.folder.root.resolve()
@@ -180,13 +201,12 @@ class Server:
         )
         return vm, peer
 
-    def _send(self, answer: dict[str, object]) -> None:
-        line = json.dumps(answer, ensure_ascii=True, default=str).encode() + b"\n"
+    def _send(self, line: bytes) -> None:
         with self._writing:
             try:
                 self._out.write(line)
                 self._out.flush()
-            except (BrokenPipeError, ValueError):  # the host is gone; the end of the input comes next
+            except (OSError, ValueError):  # the host is gone; the end of the input comes next
                 return
 
     def close(self) -> None:
@@ -208,6 +228,41 @@ def _entries(home: Path) -> dict[StoreName, list[str]]:
         except (OSError, UnreadableError) as error:  # then the host shows nothing of it either
             log.info("%s of the host is not read: %s", name, error)
     return found
+
+
+def _lines(reading: BinaryIO) -> Iterator[tuple[bytes, bool]]:
+    """Each line, and whether it is whole; of one that is too long its beginning, and the rest is read past."""
+    while line := reading.readline(LINE_BYTES + 1):
+        is_whole = len(line) <= LINE_BYTES or line.endswith(b"\n")
+        rest = b"" if is_whole else line
+        while rest and not rest.endswith(b"\n"):
+            rest = reading.readline(1 << 16)
+        yield line, is_whole
+
+
+def _object(args: Args, name: str) -> dict[str, Any]:
+    found: object = args.get(name) or {}
+    if not isinstance(found, dict):
+        raise UsageError(f"`{name}` is no object; nothing was done.", _PAGE)
+    return cast("dict[str, Any]", found)
+
+
+def _list(args: Args, name: str) -> Sequence[Any]:
+    found: object = args.get(name) or []
+    if not isinstance(found, list):
+        raise UsageError(f"`{name}` is no list; nothing was done.", _PAGE)
+    return cast("list[Any]", found)
+
+
+def _objects(args: Args, name: str) -> Sequence[Mapping[str, Any]]:
+    found = _list(args, name)
+    if not all(isinstance(one, dict) for one in found):
+        raise UsageError(f"`{name}` holds something that is no object; nothing was done.", _PAGE)
+    return found
+
+
+def _answered(id_: object, found: Mapping[str, object]) -> bytes:
+    return json.dumps({"id": id_} | dict(found), ensure_ascii=True, default=str).encode() + b"\n"
 
 
 def _schema(spec: Any) -> dict[str, object]:
