@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from vademecum.clients.catalogue.machine import Machine
 from vademecum.clients.edit.files import read
 from vademecum.clients.openclaw import sync
 from vademecum.errors import NotFoundError, RefusedError, UsageError
+from vademecum.gate.selector import Selector
 from vademecum.model import Origin
 from vademecum.surfaces.cli import main
 
@@ -218,14 +222,33 @@ def test_a_read_only_file_is_left_and_so_is_the_other(vm: Vademecum, workspace: 
     assert files(workspace) == before
 
 
-def test_a_linked_file_stays_a_link(vm: Vademecum, workspace: Path, machine: Machine, tmp_path: Path) -> None:
-    (workspace / "MEMORY.md").rename(tmp_path / "elsewhere.md")
-    (workspace / "MEMORY.md").symlink_to(tmp_path / "elsewhere.md")
+def test_a_linked_file_stays_a_link(vm: Vademecum, workspace: Path, machine: Machine) -> None:
+    (workspace / "MEMORY.md").rename(workspace / "kept.md")
+    (workspace / "MEMORY.md").symlink_to(workspace / "kept.md")
 
     sync(vm, machine=machine)
 
     assert (workspace / "MEMORY.md").is_symlink()
-    assert b"Fridays" in (read(tmp_path / "elsewhere.md") or b"")
+    assert b"Fridays" in (read(workspace / "kept.md") or b"")
+
+
+def test_a_link_out_of_the_workspace_is_neither_read_nor_written(
+    vm: Vademecum, workspace: Path, machine: Machine, tmp_path: Path
+) -> None:
+    secret = tmp_path / "passwd"
+    secret.write_text("root:x:0:0 heliotrope")
+    for name in ("USER.md", "memory/x.md"):
+        (workspace / name).unlink(missing_ok=True)
+        (workspace / name).symlink_to(secret)
+
+    report = sync(vm, machine=machine)
+
+    assert secret.read_text() == "root:x:0:0 heliotrope"
+    assert not vm.search_sessions("heliotrope").results
+    assert [head.slug for head in vm.notes.list() if "heliotrope" in vm.notes.read(head.slug).text] == []
+    assert [problem.path.name for problem in report.taken.problems] == ["USER.md", "x.md"]
+    assert [note for note in report.notes if "USER.md leads out" in note]
+    assert b"Fridays" in (read(workspace / "MEMORY.md") or b"")
 
 
 def test_without_a_workspace_nothing_is_made(vm: Vademecum, machine: Machine, tmp_path: Path) -> None:
@@ -252,3 +275,212 @@ def test_the_command_says_what_it_did(
     assert code == 0
     assert answer["taken"]["notes_written"] > 0
     assert [Path(one["path"]).name for one in answer["changes"]] == ["MEMORY.md", "USER.md"]
+
+
+def notes_say(vm: Vademecum) -> str:
+    return "\n".join(vm.notes.read(note.name).body for note in vm.notes.list())
+
+
+def block_of(path: Path) -> str:
+    return text(path).partition("<!-- vademecum memory")[2]
+
+
+def test_a_forgotten_entry_goes_out_of_the_file_and_does_not_come_back(
+    vm: Vademecum, workspace: Path, machine: Machine
+) -> None:
+    vm.memory.add("memory", "FORGETCANARY the staging host is north.", origin=Origin.person())
+    sync(vm, machine=machine)
+    assert "FORGETCANARY" in text(workspace / "MEMORY.md")
+
+    receipt = vm.forget(Selector("entry", "FORGETCANARY the staging host is north."), by=Origin.person())
+    reports = [sync(vm, machine=machine) for _ in range(3)]
+
+    assert [one.place for one in receipt.left] == [str(workspace / "MEMORY.md")]
+    assert "FORGETCANARY" not in text(workspace / "MEMORY.md")
+    assert text(workspace / "MEMORY.md").startswith(MEMORY + "\r\n<!-- vademecum memory")
+    assert "FORGETCANARY" not in notes_say(vm)
+    assert not any("somebody wrote" in note for report in reports for note in report.notes)
+    found = [path for path in vm.home.root.rglob("*") if path.is_file() and b"FORGETCANARY" in path.read_bytes()]
+    assert found == []
+
+
+def test_a_forgotten_text_that_stands_in_no_workspace_names_none(
+    vm: Vademecum, workspace: Path, machine: Machine
+) -> None:
+    sync(vm, machine=machine)
+    vm.memory.add("memory", "FORGETCANARY the staging host is north.", origin=Origin.person())
+
+    assert vm.forget(Selector("entry", "FORGETCANARY the staging host is north."), by=Origin.person()).left == ()
+
+
+def test_what_a_forgotten_user_said_does_not_come_back(vm: Vademecum, workspace: Path, machine: Machine) -> None:
+    with vm.as_(user="ana").session(key="a") as session:
+        session.user("I work in Graz.")
+        vm.memory.add("memory", "ANACANARY works in Graz.", origin=Origin.assistant(), session=session.id)
+    sync(vm, machine=machine)
+    vm.forget_user("ana", by=Origin.person())
+
+    sync(vm, machine=machine)
+    sync(vm, machine=machine)
+
+    assert "ANACANARY" not in text(workspace / "MEMORY.md")
+    assert "ANACANARY" not in notes_say(vm)
+
+
+def test_entries_from_outside_imports_and_other_users_stay_out(
+    vm: Vademecum, workspace: Path, machine: Machine
+) -> None:
+    ana = vm.as_(user="ana")
+    with ana.session(key="a") as session:
+        vm.memory.add("memory", "Told in the session of Ana.", origin=Origin.assistant(), session=session.id)
+    ana.memory.add("memory", "Written for Ana.", origin=Origin.assistant())
+    page = Origin.tool("web_fetch", "https://bad.example/p")
+    vm.memory.add("memory", "Deploys go through the web.", origin=Origin.assistant().joined(page))
+    vm.memory.add("memory", "Brought in by an import.", origin=Origin.import_("/x", "ab"))
+    vm.memory.add("user", "Likes what the page said.", origin=Origin.assistant().joined(page))
+    vm.memory.add("memory", "Said by the owner.", origin=Origin.user())
+    vm.memory.add("memory", "Learnt from the owner.", origin=Origin.assistant())
+
+    sync(vm, machine=machine)
+
+    lines = [line for line in block_of(workspace / "MEMORY.md").splitlines() if line.startswith("- ")]
+    assert lines == ["- Said by the owner.", "- Learnt from the owner.", "- We deploy on Fridays, never later."]
+    assert "what the page said" not in text(workspace / "USER.md")
+
+
+def test_one_workspace_by_two_paths_is_one(vm: Vademecum, workspace: Path, machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(workspace)
+    sync(vm, machine=machine)
+    before, notes = files(workspace), vm.notes.list()
+
+    for path in (tmp_path / "link", workspace):
+        report = sync(vm, path, machine=machine)
+        assert (report.taken.notes_written, report.taken.messages) == (0, 0)
+
+    assert (files(workspace), vm.notes.list()) == (before, notes)
+
+
+@pytest.mark.parametrize("theirs", ["notes\n```sh\nmake\n", "notes\n<!-- open\nmake\n"])
+def test_a_fence_that_is_never_closed_gets_one_block(
+    vm: Vademecum, workspace: Path, machine: Machine, theirs: str
+) -> None:
+    (workspace / "MEMORY.md").write_text(theirs, encoding="utf-8")
+    sync(vm, machine=machine)
+    once = files(workspace)
+
+    assert sync(vm, machine=machine).taken.notes_written == 0
+    sync(vm, machine=machine)
+
+    assert files(workspace) == once
+    assert text(workspace / "MEMORY.md").count("## From vademecum") == 1
+    assert "Fridays" not in notes_say(vm)
+
+
+def test_the_block_of_another_home_or_agent_is_left_alone_and_not_taken_in(
+    vm: Vademecum, workspace: Path, machine: Machine, tmp_path: Path
+) -> None:
+    sync(vm, machine=machine)
+    before = files(workspace)
+    with vademecum.open(tmp_path / "second", config={"embedder": "off"}) as other:
+        for second in (other, vm.as_(agent="helper")):
+            second.memory.add("memory", "An entry of the second.", origin=Origin.person())
+            for remove in (False, True):
+                report = sync(second, remove=remove, machine=machine)
+                assert {change.action for change in report.changes} == {"none"}
+                assert "another home or agent" in report.notes[-1]
+            assert "Fridays" not in notes_say(second)
+            assert "Petra" in notes_say(second)
+    sync(vm, machine=machine)
+
+    assert files(workspace) == before
+
+
+def test_an_older_copy_of_the_file_does_not_make_our_lines_somebody_elses(
+    vm: Vademecum, workspace: Path, machine: Machine
+) -> None:
+    vm.memory.add("memory", "alpha ONE", origin=Origin.person())
+    sync(vm, machine=machine)
+    old = (workspace / "MEMORY.md").read_bytes()
+    vm.memory.remove("memory", "alpha ONE", origin=Origin.person())
+    vm.memory.add("memory", "gamma TWO", origin=Origin.person())
+    sync(vm, machine=machine)
+    new = (workspace / "MEMORY.md").read_bytes()
+
+    (workspace / "MEMORY.md").write_bytes(old.replace(b"- alpha", b"*   alpha"))
+    report = sync(vm, machine=machine)
+
+    assert (workspace / "MEMORY.md").read_bytes() == new
+    assert report.notes == ()
+    assert "alpha" not in notes_say(vm)
+
+
+def test_a_sync_that_dies_right_after_writing_leaves_nothing_unknown(
+    vm: Vademecum, workspace: Path, machine: Machine
+) -> None:
+    code = textwrap.dedent(f"""
+        import os, sys
+        from pathlib import Path
+        import vademecum
+        from vademecum.clients import openclaw
+        from vademecum.clients.catalogue.machine import Machine
+        write = openclaw.write_all
+        def and_die(edits):
+            write(edits)
+            os._exit(9)
+        openclaw.write_all = and_die
+        openclaw.sync(vademecum.open({str(vm.home.root)!r}), machine=Machine("linux", {machine.home!r}, {{}}))
+    """)
+    vm.memory.add("memory", "alpha ONE", origin=Origin.person())
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert "alpha ONE" in text(workspace / "MEMORY.md")
+    vm.memory.remove("memory", "alpha ONE", origin=Origin.person())
+
+    report = sync(vm, machine=machine)
+
+    assert "alpha ONE" not in text(workspace / "MEMORY.md")
+    assert report.notes == ()
+
+
+@pytest.mark.parametrize("below", ["", "below\n", "- Mine, among them.\n", "\n## Next\n\nbelow\n"])
+def test_lines_whose_comments_were_dropped_are_ours_still(
+    vm: Vademecum, workspace: Path, machine: Machine, below: str
+) -> None:
+    vm.memory.add("memory", "alpha ONE", origin=Origin.person())
+    (workspace / "MEMORY.md").write_text("# Mine\n\nhello\n", encoding="utf-8")
+    sync(vm, machine=machine)
+    held = text(workspace / "MEMORY.md").splitlines(keepends=True)
+    bare = "".join(line for line in held if "vademecum memory" not in line)
+    (workspace / "MEMORY.md").write_text(bare + below, encoding="utf-8")
+
+    sync(vm, machine=machine)
+    once = files(workspace)
+    sync(vm, machine=machine)
+
+    assert files(workspace) == once
+    assert text(workspace / "MEMORY.md").startswith(f"# Mine\n\nhello\n{below}\n<!-- vademecum memory")
+    assert text(workspace / "MEMORY.md").count("alpha ONE") == 1
+    assert "alpha ONE" not in notes_say(vm)
+
+
+def test_a_heading_like_ours_over_somebody_elses_lines_stays(vm: Vademecum, workspace: Path, machine: Machine) -> None:
+    theirs = "## From vademecum\n\n- I like its name.\n"
+    (workspace / "MEMORY.md").write_text(theirs, encoding="utf-8")
+
+    sync(vm, machine=machine)
+
+    assert text(workspace / "MEMORY.md").startswith(theirs)
+    assert "I like its name" in notes_say(vm)
+
+
+@pytest.mark.parametrize("faces", [9_000, 9_800, 9_930, 9_999])
+def test_room_is_counted_as_openclaw_counts_it(vm: Vademecum, workspace: Path, machine: Machine, faces: int) -> None:
+    for number in range(40):
+        vm.bank.retain(f"Host {number} is called \U0001f600\U0001f600\U0001f600.", origin=Origin.person())
+    (workspace / "MEMORY.md").write_text("\U0001f600" * faces + "\n", encoding="utf-8")
+
+    sync(vm, machine=machine)
+
+    held = text(workspace / "MEMORY.md")
+    assert len(held.encode("utf-16-le")) // 2 <= 20_000
+    assert len(block_of(workspace / "MEMORY.md").encode("utf-16-le")) // 2 <= 6_000
+    assert ("## From vademecum" in held) is (faces < 9_900)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vademecum.agent.forgetting import Elsewhere, forget_elsewhere
+from vademecum.agent.forgetting import Elsewhere, forget_elsewhere, synced_files
 from vademecum.agent.library_tools import drop_copies
 from vademecum.agent.quarantine import copies_of, keepers, proposals_of, require_person, retake, rows_of
 from vademecum.errors import AmbiguousError, LockedError, UsageError
@@ -264,6 +264,8 @@ def _left(vm: Vademecum, plans: Sequence[Plan]) -> tuple[Left, ...]:
         Left("backup", str(path), "Delete it, or make a new backup in its place.")
         for path in archives_holding(vm.home, texts)
     ]
+    for path in synced_files(vm, texts):
+        found.append(Left("client", path, "The next `vademecum client sync openclaw` takes it out of the block there."))
     for source in dict.fromkeys(source for plan in plans for source in plan.sources):
         found.append(Left("client", source, "It was recorded from there: the client keeps its own transcript."))
     files = {p.name for plan in plans for c in plan.copies for p in Origin.parse(c.origin).parts if p.kind == "import"}

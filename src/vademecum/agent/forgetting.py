@@ -1,4 +1,4 @@
-"""Having the memory next to the core forget what was erased here.
+"""Having the memory next to the core forget what was erased here, and naming files that still hold it.
 
 Idea: it is asked once a user whose text was erased, after our own copies are gone, and its answer goes into the
 receipt. Invariant: what it could not erase, or could not be asked, is named with what to do; a session or a user is
@@ -7,11 +7,14 @@ asked for again from the outbox, but the text of an entry is kept nowhere for th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vademecum.errors import VademecumError
+from vademecum.store.imported import Imported, synced
 
 if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
@@ -67,3 +70,24 @@ def _by_place(provider: str, copies: Sequence[Copy]) -> tuple[Elsewhere, ...]:
     named = ", ".join(sessions[:_MOST_NAMED]) + (" ..." if len(sessions) > _MOST_NAMED else "")
     hint = f"vademecum forget --session ID erases a whole conversation there too: {named}"
     return (Elsewhere(provider, failed="It cannot be asked by where something came from.", hint=hint),)
+
+
+def synced_files(vm: Vademecum, texts: Iterable[str]) -> list[str]:
+    """Files of other programs that hold a block of this agent and, word by word, one of `texts`; or cannot be read."""
+    wanted = [words for text in texts if (words := _words(text))]
+    found = list[str]()
+    for item in Imported(vm.db).of(synced(vm.actor)) if wanted else []:
+        try:
+            there = _words(Path(item.item).read_bytes().decode("utf-8", "replace")) if item.sha256 else ""
+        except FileNotFoundError:
+            continue
+        except OSError:
+            found.append(item.item)
+            continue
+        if any(f" {words} " in f" {there} " for words in wanted):
+            found.append(item.item)
+    return found
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text))

@@ -28,6 +28,13 @@ def recorded(client: str, actor: Actor) -> str:
     return f"{client}/{actor.agent}/{actor.user}"
 
 
+def synced(actor: Actor) -> str:
+    """The `source` of the files of other programs that hold a block of `actor`'s agent, by their real paths; the hash
+    is empty for one that held it once.
+    """
+    return f"openclaw-sync/{actor.agent}"
+
+
 class Imported:
     """Reads and writes the rows of one home. `source` names importer, agent and user."""
 
@@ -40,6 +47,13 @@ class Imported:
             "SELECT source, item, sha256, at, detail FROM imported WHERE source = ? AND item = ?", (source, item)
         )
         return None if row is None else Item(*row)
+
+    def of(self, source: str) -> list[Item]:
+        """All items of `source`."""
+        rows = self._db.all(
+            "SELECT source, item, sha256, at, detail FROM imported WHERE source = ? ORDER BY item", (source,)
+        )
+        return [Item(*row) for row in rows]
 
     def put(self, item: Item) -> None:
         """Remember `item`, in the place of what was known of it."""

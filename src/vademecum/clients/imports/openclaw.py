@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vademecum.clients.edit.block import take_out
 from vademecum.clients.imports.conversation import Conversation, Conversations, Turn
 from vademecum.clients.imports.documents import Document, Documents
-from vademecum.clients.imports.reading import mapping, mappings, moment, text_of
+from vademecum.clients.imports.reading import mapping, mappings, moment, text_of, within
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.clients.imports.takeover import Takeover, take_transcript
 from vademecum.clients.imports.transcript import (
@@ -31,6 +30,7 @@ from vademecum.clients.imports.transcript import (
     shortened,
     time_of,
 )
+from vademecum.clients.openclaw_lines import OurLines
 from vademecum.clients.place import Place
 from vademecum.errors import NotFoundError, UnreadableError, VademecumError
 from vademecum.store.foreign import Event, ForeignDatabase
@@ -76,7 +76,8 @@ def import_openclaw(
     tally = Tally(dry_run)
     keys = _keys(root, tally)
     owners = _Owners(vm, keys, frozenset(mine), tally)
-    found = [root] if root.is_file() else sorted(_transcripts(root), key=lambda one: one.stat().st_mtime)
+    files = [] if root.is_file() else sorted(_transcripts(root), key=lambda one: one.stat().st_mtime)
+    found = [root] if root.is_file() else within(files, root, tally)
     for done, file in enumerate(found, 1):
         name = file.name.partition(".jsonl")[0]
         one = owners.of(keys.get(name))
@@ -255,12 +256,13 @@ def _workspaces(root: Path) -> list[Path]:
 
 
 def take_workspace(vm: Vademecum, folder: Path, tally: Tally) -> None:
-    """Take over the memory files of the workspace `folder`, without the blocks of ours in them."""
-    documents = Documents(vm, CHANNEL, tally)
+    """Take over the memory files of the workspace `folder`, by whatever path, without what is ours in them."""
+    folder = folder.resolve()
+    documents, ours = Documents(vm, CHANNEL, tally), OurLines(vm)
     files = [folder / name for name in _MEMORIES] + sorted((folder / "memory").rglob("*.md"))
-    for file in files:
+    for file in within(files, folder, tally):
         try:
-            body = take_out(file.read_bytes(), file, "memory").decode("utf-8-sig", "replace")
+            body = ours.outside(file.read_bytes(), file).decode("utf-8-sig", "replace")
         except FileNotFoundError:
             continue
         except UnreadableError as error:
