@@ -274,3 +274,15 @@ def test_the_workspace_brings_its_memory_and_leaves_its_instructions(vm: Vademec
     assert vm.history.search("kiwi").results[0].session_id == day.id
     assert any("SOUL.md" in note for note in report.notes)
     assert import_openclaw(vm, tmp_path).known == 3
+
+
+def test_lines_of_codex_that_no_version_writes_are_named(vm: Vademecum, tmp_path: Path) -> None:
+    rollout = Rollout(tmp_path)
+    rollout.line("turn_context", {"cwd": "/"})
+    rollout.line("world_state", {})
+    with rollout.path.open("a") as stream:
+        stream.write('{"type": "response_item", "payload": 5}\n{"type": "utterance", "payload": {}}\n{"v": 99}\n')
+        stream.write('{"record_type": "state"}\n')
+    report = import_codex(vm, tmp_path)
+    assert [problem.line for problem in report.problems] == [4, 5, 6]
+    assert (report.messages, report.known) == (0, 0)

@@ -357,3 +357,21 @@ def _tree(folder: Path) -> dict[str, tuple[str, int]]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def test_a_foreign_schema_is_named_line_by_line_and_is_not_called_known(vm: Vademecum, projects: Path) -> None:
+    folder = projects / "-work-api"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        '{"v": 99, "kind": "msg", "text": "hello"}',
+        '{"type": "user", "message": "a text", "uuid": "1"}',
+        '{"type": "assistant", "message": {"role": "assistant", "content": 5}, "uuid": "2"}',
+        '{"type": "summary", "summary": "A talk"}',
+        '{"type": "file-history-snapshot", "snapshot": {}}',
+        '{"type": "utterance", "message": {"content": "hello"}}',
+    ]
+    (folder / "foreign.jsonl").write_text("\n".join(lines) + "\n")
+    for dry_run in (True, False):
+        report = import_claude_code(vm, projects, dry_run=dry_run)
+        assert [problem.line for problem in report.problems] == [1, 2, 3, 6]
+        assert (report.messages, report.known) == (0, 0)

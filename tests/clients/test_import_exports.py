@@ -320,3 +320,12 @@ def test_an_empty_archive_or_folder_says_what_is_missing(vm: Vademecum, tmp_path
     assert "no conversations.json" in import_chatgpt(vm, file).problems[0].why
     with pytest.raises(NotFoundError):
         import_claude_ai(vm, tmp_path / "nothing")
+
+
+def test_what_is_no_object_in_the_array_of_conversations_is_named(vm: Vademecum, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    one, two = json.dumps(simple("one")), json.dumps(simple("two"))
+    path.write_text(f'[\nnull,\n{one},\n"a [text]",\n{two},\n[1],\n5\n]\n')
+    report = import_chatgpt(vm, path)
+    assert [problem.line for problem in report.problems] == [2, 4, 6, 7]
+    assert report.sessions == 2

@@ -26,6 +26,7 @@ from vademecum.clients.imports.transcript import (
     decoded,
     shortened,
     time_of,
+    unknown_kind,
     uuid_of,
 )
 from vademecum.clients.place import Place
@@ -40,6 +41,8 @@ _INJECTED = re.compile(r"\s*(?:<[A-Za-z_][\w-]*[ >]|# AGENTS\.md instructions)")
 """How a message of the role `user` begins that Codex wrote itself."""
 _ITEMS = frozenset({"message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
                     "local_shell_call", "web_search_call"})  # fmt: skip
+_LINES = frozenset({"session_meta", "turn_context", "compacted", "world_state", "event_msg", "response_item"})
+_OLD = frozenset({"reasoning", "ghost_snapshot"})
 _REQUEST = "## My request for Codex:"
 """Before this line the extension of an editor writes what is open there."""
 _LAST = "last said"
@@ -93,6 +96,8 @@ class CodexParser(Parser):
 
     def _entry(self, raw: bytes, line: dict[str, Any]) -> Entry:
         kind, item = text_of(line.get("type")), mapping(line.get("payload"))
+        if kind in _LINES and not isinstance(line.get("payload"), dict):
+            return Entry(strange="its `payload` is no object")
         match kind:
             case "event_msg":
                 return self._event(raw, line, item)
@@ -100,8 +105,10 @@ class CodexParser(Parser):
                 return self._item(raw, line, item)
             case _ if kind in _ITEMS:  # of the first versions
                 return self._item(raw, line, line)
-            case _:
+            case _ if kind in _LINES or kind in _OLD or (not kind and {"record_type", "instructions", "git"} & {*line}):
                 return Entry()
+            case _:
+                return Entry(strange=unknown_kind(line.get("type")))
 
     def _event(self, raw: bytes, line: dict[str, Any], event: dict[str, Any]) -> Entry:
         match event.get("type"):

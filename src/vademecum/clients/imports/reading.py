@@ -265,6 +265,7 @@ class _Cutter:
         self._start = -1
         self._passing = False  # over an element that is too long
         self.count = 0
+        self._told = False  # of what stands between the two elements
 
     def cut(self) -> Iterator[tuple[bytes, int]]:
         """Every whole element with its line, to the end of the part."""
@@ -301,9 +302,19 @@ class _Cutter:
                 self._key = key.group()
                 at = _end(_GAP, data, key.end())
         else:
-            at = _end(_SKIP, data, at)
+            begun, at = at, _end(_SKIP, data, at)
+            if self._depth == self._level > 0 and not self._passing:
+                self._check_between(begun, at)
         self._at = at
         return at if data[at : at + 1] not in (b"", b'"') else -1
+
+    def _check_between(self, begun: int, end: int) -> None:
+        """Name what stands between two elements, and is none."""
+        rest = self._buffer[begun:end].lstrip(b" \t\r\n,")
+        if rest and not self._told:
+            line = self._line_of(end - len(rest))
+            self._tally.problem(self._part.place, line, "what stands here is no JSON object")
+            self._told = True
 
     def _opened(self, mark: int, at: int) -> None:
         if not self._depth:
@@ -312,7 +323,7 @@ class _Cutter:
         elif self._whole and self._depth == 1 and mark == 0x5B and self._key in self._keys:
             self._whole, self._level, self._start = False, 2, -1
         elif self._depth == self._level and not self._passing:
-            self._start = at
+            self._start, self._told = at, False
         self._depth += 1
 
     def _closed(self) -> int:

@@ -176,6 +176,11 @@ class Recorder:
             self._save(state, tail)
         return True
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything of this conversation was looked at before."""
+        return self._imported.get(self._source, self.conversation) is not None
+
     def expect(self, canary: str) -> None:
         """From now on look for `canary` in what the client put into the context; empty: nothing is in it."""
         with self.vm.db.atomic():
@@ -259,7 +264,10 @@ class Recorder:
             if not line.strip():
                 continue
             try:
-                batch.add(parser.entry(line))
+                entry = parser.entry(line)
+                batch.add(entry)
+                if entry.strange:
+                    batch.problems.append(Problem(path, number, entry.strange))
             except UnreadableLine as error:
                 batch.problems.append(Problem(path, number, str(error)))
         batch.tail = _tail_before(stream, batch.end)

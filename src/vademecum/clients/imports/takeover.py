@@ -77,7 +77,7 @@ class Takeover(Recorder):
 
 def take_transcript(recorder: Recorder, path: Path, tally: Tally, *, live: bool) -> None:
     """Store what is new in `path`; the session is ended unless it is `live`, being recorded by hooks as well."""
-    vm = recorder.vm
+    vm, begun = recorder.vm, recorder.begun
     try:
         caught = recorder.look_ahead(path) if tally.dry_run else recorder.catch_up(path)
         half = _half_line(path)
@@ -87,7 +87,7 @@ def take_transcript(recorder: Recorder, path: Path, tally: Tally, *, live: bool)
     tally.problems += caught.problems
     tally.messages += caught.messages
     tally.sessions += caught.messages > 0
-    tally.known += caught.messages == 0
+    tally.known += begun and caught.messages == 0
     if half:
         tally.problem(path, half, "the last line is half written; it comes in when it is finished")
     if recorder.session is None or tally.dry_run:

@@ -100,16 +100,26 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What one line holds: messages, a title, text that reached the context by a hook, text that a hook printed."""
+    """What one line holds: messages, a title, text that reached the context by a hook, text that a hook printed.
+
+    `strange`: why it, or a part of it, was not understood.
+    """
 
     said: tuple[Said, ...] = ()
     title: str = ""
     title_rank: int = 0
     injected: str = ""
     printed: str = ""
+    strange: str = ""
 
 
 _NOTHING = Entry()
+_NO_CONTENT = Entry(strange="its `message` has no `content` that is a text or a list")
+
+
+def unknown_kind(kind: object) -> str:
+    """What to say of a line whose `type` is `kind`, which no version that is known writes."""
+    return f"a line of the type {kind!r:.60} is not known" if kind is not None else "it has no `type`"
 
 
 class Parser:
@@ -129,7 +139,8 @@ class Parser:
             return _NOTHING
         entry = self._entry(raw, line)
         if line.get("forkedFrom") or line.get("isSidechain"):  # kept elsewhere, yet this context has heard of it
-            return Entry(tuple(_heard(one.tool, one.place) for one in entry.said if one.role in ("tool", "heard")))
+            said = tuple(_heard(one.tool, one.place) for one in entry.said if one.role in ("tool", "heard"))
+            return Entry(said, strange=entry.strange)
         return entry
 
     def _entry(self, raw: bytes, line: dict[str, Any]) -> Entry:
@@ -141,19 +152,20 @@ class Parser:
             case "ai-title":
                 return Entry(title=_text(line.get("aiTitle")), title_rank=1)
             case "user":
-                return self._user(raw, line)
+                return self._user(raw, line) if _has_content(line) else _NO_CONTENT
             case "assistant":
-                return self._assistant(raw, line)
+                return self._assistant(raw, line) if _has_content(line) else _NO_CONTENT
             case "saved_hook_context":
                 return _hooked(line.get("content"))
             case "system":
                 strange = line.get("content") and line.get("subtype", "informational") not in _QUIET_SYSTEM
                 hooked = _hooked(line.get("content"))
                 return hooked if strange else Entry(injected=hooked.injected)
-            case kind if kind not in _BOOKKEEPING and ("message" in line or "content" in line):
-                return Entry((_heard(_text(kind) or "unknown line"),))
-            case _:
+            case kind if kind in _BOOKKEEPING:
                 return _NOTHING
+            case kind:
+                heard = (_heard(_text(kind) or "unknown line"),) if "message" in line or "content" in line else ()
+                return Entry(heard, strange=unknown_kind(kind))
 
     def _attachment(self, raw: bytes, line: dict[str, Any]) -> Entry:
         what = _mapping(line.get("attachment"))
@@ -253,6 +265,11 @@ class Parser:
 
     def _said(self, role: Speaker, text: str, raw: bytes, line: dict[str, Any]) -> Said:
         return Said(role, text, uuid_of(raw, line), time_of(line), prompt=_text(line.get("promptId")))
+
+
+def _has_content(line: dict[str, Any]) -> bool:
+    message = _mapping(line.get("message"))
+    return isinstance(message.get("content"), str | list)
 
 
 def _heard(tool: str, place: str = "") -> Said:

@@ -209,7 +209,7 @@ def print_import(app: App, report: ImportReport) -> None:
     verb = "Would bring in" if report.dry_run else "Brought in"
     print(f"{style.good('✓')} {verb} {', '.join(counts)}.")
     if report.known:
-        print(style.dim(f"  {plural(report.known, 'item')} had come in before."))
+        print(style.dim(f"  {plural(report.known, 'item')} that {'is' if report.known == 1 else 'are'} here already."))
     for note in report.notes:
         print(style.dim(f"  {note}"))
     for problem in report.problems[:SHOWN]:
