@@ -20,7 +20,7 @@ from vademecum.clients.edit import block
 from vademecum.clients.install import install, uninstall
 from vademecum.clients.place import Place, our_server
 from vademecum.clients.status import client_status
-from vademecum.clients.wanted import Wanted
+from vademecum.clients.wanted import Wanted, executable
 from vademecum.errors import RefusedError, UnreadableError, UsageError
 from vademecum.home import Home
 from vademecum.model import Actor
@@ -640,3 +640,103 @@ def test_a_second_registration_is_seen_whatever_it_looks_like(
         install(name, home, ME, command=COMMAND)
 
     assert json.loads((person / where).read_text()) == servers
+
+
+def _problems(home: Home, name: str) -> str:
+    import vademecum
+
+    with vademecum.open(home.root) as vm:
+        return "\n".join(client_status(vm, name).problems)
+
+
+def test_status_tells_what_keeps_codex_from_running_hooks_and_reading_rules(person: Path, home: Home) -> None:
+    _write(person / ".codex/config.toml", b"[features]\nhooks = false\n")
+    _write(person / ".codex/AGENTS.override.md", b"# Instead\n")
+    install("codex", home, ME)
+    hooks = person / ".codex/hooks.json"
+    hooks.write_text(hooks.read_text().replace(executable(), "/gone/vademecum"))
+
+    found = _problems(home, "codex")
+
+    assert "features.hooks = false" in found
+    assert "AGENTS.override.md takes the place" in found
+    assert "/gone/vademecum is not there any more" in found
+
+
+@pytest.mark.parametrize("name", ["hermes", "opencode"])
+def test_status_tells_that_a_server_is_switched_off(person: Path, home: Home, name: str) -> None:
+    install(name, home, ME)
+    path = Place.find(name).servers("user")
+    assert path is not None
+    path.write_text(
+        path.read_text().replace('enabled": true', 'enabled": false').replace("enabled: true", "enabled: false")
+    )
+
+    assert "is switched off" in _problems(home, name)
+
+
+def test_status_tells_whose_memory_it_is_and_that_a_home_is_gone(person: Path, home: Home, tmp_path: Path) -> None:
+    import shutil
+
+    install("cursor", Home(tmp_path / "v2"), ME)
+    other = _problems(home, "cursor")
+    shutil.rmtree(tmp_path / "v2")
+
+    assert f"{tmp_path / 'v2'}, which is not this one" in other
+    assert f"{tmp_path / 'v2'}, which is not there" in _problems(home, "cursor")
+
+
+def test_status_tells_of_a_client_that_is_registered_for_person_and_project(person: Path, home: Home) -> None:
+    install("gemini-cli", home, ME, scope="project")
+    aside = person / "work/.gemini"
+    aside.rename(person / "aside")
+    install("gemini-cli", home, ME)
+    (person / "aside").rename(aside)
+
+    found = _problems(home, "gemini-cli")
+
+    assert "It is there 2 times" in found
+    assert "BeforeAgent runs in user and project scope" in found
+
+
+def test_in_the_home_folder_itself_one_file_is_one_registration(
+    person: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(person)
+    for name in ("codex", "gemini-cli", "cursor"):
+        install(name, home, ME)
+
+        assert len(list(Place.find(name).registered_servers())) == 1
+        assert _problems(home, name) == ""
+
+
+def test_looking_and_dry_runs_make_nothing(person: Path, home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    at = ["--home", str(home.root), "client"]
+    for name in NAMES:
+        assert main([*at, "install", name, "--dry-run"]) == 0
+        assert main([*at, "uninstall", name, "--dry-run"]) == 0
+        assert main([*at, "status", name]) == 0
+        assert main([*at, "uninstall", name]) == 0
+    assert main(["--home", str(home.root), "client", "doctor", "codex"]) == 1
+    assert not home.root.exists()
+
+    main(["--home", str(home.root), "init"])
+    assert main(["--home", str(home.root), "--agent", "nova", "client", "install", "codex", "--dry-run"]) == 0
+    _write(person / ".codex/config.toml", b"model = \n")
+    assert main(["--home", str(home.root), "--agent", "nova", "client", "install", "codex"]) != 0
+    assert not (home.root / "agents/nova").exists()
+    capsys.readouterr()
+
+
+def test_a_dry_run_refuses_what_the_install_refuses(person: Path, home: Home) -> None:
+    path = person / ".codex/config.toml"
+    _write(path, b"")
+    path.chmod(0o444)
+
+    with pytest.raises(RefusedError):
+        install("codex", home, ME, command=COMMAND, dry_run=True)
+    path.chmod(0o644)
+    install("codex", home, ME, command=COMMAND)
+    path.chmod(0o444)
+    with pytest.raises(RefusedError):
+        uninstall("codex", home, dry_run=True)

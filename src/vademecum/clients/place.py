@@ -169,8 +169,13 @@ class Named:
     @property
     def is_gone(self) -> bool:
         """True when the home or the program is not there any more, so that nobody uses the entry."""
+        return not self.home.exists() or self.program_is_gone
+
+    @property
+    def program_is_gone(self) -> bool:
+        """True for an absolute path at which no program is."""
         absolute = self.program.startswith("/") or PureWindowsPath(self.program).is_absolute()
-        return not self.home.exists() or (absolute and not Path(self.program).exists())
+        return absolute and not Path(self.program).exists()
 
 
 def named(entry: object) -> Named:

@@ -27,8 +27,12 @@ CLIENT = Client(
         limit=10_000,  # 2,500 tokens, reckoned as four bytes each: of more the model sees head and tail
         limit_in="bytes",
         fields={"prompt_id": ("turn_id",), "answer": ("last_assistant_message",)},
+        switch=("features", "hooks"),
     ),
-    rules=Rules(files={"user": ("${CODEX_HOME:-~/.codex}/AGENTS.md",), "project": ("./AGENTS.md",)}),
+    rules=Rules(
+        files={"user": ("${CODEX_HOME:-~/.codex}/AGENTS.md",), "project": ("./AGENTS.md",)},
+        instead="AGENTS.override.md",
+    ),
     budgets=(
         Budget(
             "instructions",

@@ -80,6 +80,8 @@ class Hooks:
     """Further files of the same shape from which the client takes hooks."""
     off: str = ""
     """The member at the top of the file that switches all hooks off."""
+    switch: tuple[str, ...] = ()
+    """A way into the file of the servers, where `false` switches all hooks off."""
     installed: bool = True
     """False: described for whoever writes such a hook by hand, not put in."""
 
@@ -89,13 +91,15 @@ class Rules:
     """The text that the client puts before the model in every conversation, where the protocol block goes.
 
     `header` begins a new file. `folder` is a way into the file of the servers, to the folder that holds the text where
-    the person moved it. `asked`: the block is put in only on demand.
+    the person moved it. `asked`: the block is put in only on demand. `instead` is a file beside it that the client
+    loads in its place when it is there.
     """
 
     files: Files
     header: str = ""
     folder: tuple[str, ...] = ()
     asked: bool = False
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

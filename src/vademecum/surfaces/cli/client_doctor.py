@@ -39,6 +39,18 @@ SLOW_MS = 1_000
 """A hook that took so long is felt at every prompt."""
 
 
+def is_there(app: App) -> bool:
+    """False when opening the home would make it, or its first agent: whoever only looks makes nothing."""
+    from vademecum.config import load
+    from vademecum.home import Home
+
+    home = Home.find(app.home)
+    if app.agent != "default" and home.root.is_dir():
+        return True  # opening says what is missing
+    config = load(home.config, app.overrides)
+    return app.agent in config.agents or home.agent(app.agent, config).root.is_dir()
+
+
 @click.command(cls=Command)
 @click.argument("name", type=click.Choice(NAMES), metavar="CLIENT", default="claude-code")
 @click.pass_obj
@@ -48,6 +60,11 @@ def doctor(app: App, name: str) -> int:
     Exit code 1 when something is broken.
     """
     try:
+        if not is_there(app):
+            from vademecum.home import Home
+
+            said = f"There is no memory yet in {Home.find(app.home).root}."
+            return print_findings(app, [Finding("home", "fail", said, "`vademecum init` makes it.")])
         _ = app.vm
     except VademecumError as error:
         check = "config" if isinstance(error, ConfigError) else "home"

@@ -6,14 +6,18 @@ and changes nothing.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from vademecum.clients.catalogue import NAMES
+from vademecum.clock import now_ms
 from vademecum.errors import UsageError
+from vademecum.home import Home
+from vademecum.model import Actor
 from vademecum.surfaces.cli.app import App, Group
-from vademecum.surfaces.cli.client_doctor import CONTEXT, doctor
+from vademecum.surfaces.cli.client_doctor import CONTEXT, doctor, is_there
 from vademecum.surfaces.cli.client_sync import sync
 from vademecum.surfaces.cli.output import ago, moment, printable, table
 
@@ -58,15 +62,19 @@ def install(
     """
     from vademecum.clients.install import install as register
 
-    vm = app.vm
+    home, actor = Home.find(app.home), Actor(app.agent, app.user)
     if plugin:
         from vademecum.clients.hermes.install import plug_in
 
         _require_hermes(name)
-        _print_report(app, name, plug_in(vm.home, vm.actor, mine=mine, dry_run=dry_run), "plugged in")
-        return
-    report = register(name, vm.home, vm.actor, scope=scope, rules=rules, dry_run=dry_run)
-    _print_report(app, name, report, "registered")
+        act = partial(plug_in, home, actor, mine=mine)
+    else:
+        act = partial(register, name, home, actor, scope=scope, rules=rules)
+    report = act(dry_run=True)
+    if not dry_run:
+        _ = app.vm  # home and agent are made now that nothing stands against it
+        report = act()
+    _print_report(app, name, report, "plugged in" if plugin else "registered")
 
 
 @client.command()
@@ -84,9 +92,9 @@ def uninstall(app: App, name: str, scope: Scope, *, plugin: bool, dry_run: bool)
         from vademecum.clients.hermes.install import unplug
 
         _require_hermes(name)
-        _print_report(app, name, unplug(app.vm.home, dry_run=dry_run), "taken out")
+        _print_report(app, name, unplug(Home.find(app.home), dry_run=dry_run), "taken out")
         return
-    _print_report(app, name, take_out(name, app.vm.home, scope=scope, dry_run=dry_run), "taken out")
+    _print_report(app, name, take_out(name, Home.find(app.home), scope=scope, dry_run=dry_run), "taken out")
 
 
 def _require_hermes(name: str) -> None:
@@ -101,11 +109,12 @@ def status(app: App, name: str) -> None:
     """Print whether memory arrives in the client: its server, each hook's last call, the rules, the context."""
     from vademecum.clients.status import client_status
 
-    found = client_status(app.vm, name)
+    vm = app.vm if is_there(app) else None
+    found = client_status(vm, name)
     if app.json:
         app.emit(_status_json(name, found))
         return
-    style, now = app.style, app.vm.clock()
+    style, now = app.style, vm.clock() if vm is not None else now_ms()
     if not found.installed and not found.servers:
         print(f"{name} does not use this memory yet: vademecum client install {name}")
     print(f"{style.dim('server ')}  {printable(', '.join(found.servers)) or 'not registered'}")
