@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from folders import index_of, matches, written
+from knowing import compiled, knowing
 
 import vademecum
 from vademecum.agent.vademecum import Vademecum
@@ -331,3 +332,15 @@ def test_a_model_lists_the_newest_of_a_tag_without_words(vm: Vademecum) -> None:
         assert [hit["page"] for hit in answer["results"]] == ["tagged.md"]
         assert answer["results"][0]["origin"] == "file"
         assert session.tool("wiki_search", {"query": ""})["success"] is False
+
+
+def test_a_folder_of_the_wiki_that_leads_out_of_the_vault_is_not_written_to(tmp_path: Path) -> None:
+    with knowing(tmp_path / "home") as vm:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (vault_of(vm) / "Wiki").mkdir(parents=True, exist_ok=True)
+        (vault_of(vm) / "Wiki" / "Entities").symlink_to(outside)
+        left = [one for one in compiled(vm).pages if one.outcome == "left"]
+        assert left
+        assert all("leads out" in one.why for one in left)
+        assert list(outside.iterdir()) == []
