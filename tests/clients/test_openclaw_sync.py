@@ -17,8 +17,10 @@ from vademecum.clients.catalogue.machine import Machine
 from vademecum.clients.edit.files import read
 from vademecum.clients.openclaw import sync
 from vademecum.errors import NotFoundError, RefusedError, UsageError
+from vademecum.gate.proposals import sha256_of
 from vademecum.gate.selector import Selector
 from vademecum.model import Origin
+from vademecum.store.imported import Imported, Item
 from vademecum.surfaces.cli import main
 
 MEMORY = "\ufeff# Long-term memory\r\n\r\n- The cluster   is called *Petra*.  \r\n- Decision: Postgres, not MySQL\r\n"
@@ -313,18 +315,25 @@ def test_a_forgotten_text_that_stands_in_no_workspace_names_none(
     assert vm.forget(Selector("entry", "FORGETCANARY the staging host is north."), by=Origin.person()).left == ()
 
 
-def test_what_a_forgotten_user_said_does_not_come_back(vm: Vademecum, workspace: Path, machine: Machine) -> None:
+def test_a_block_of_a_version_that_kept_its_text_stays_ours_after_that_was_forgotten(
+    vm: Vademecum, workspace: Path, machine: Machine
+) -> None:
     with vm.as_(user="ana").session(key="a") as session:
         session.user("I work in Graz.")
         vm.memory.add("memory", "ANACANARY works in Graz.", origin=Origin.assistant(), session=session.id)
-    sync(vm, machine=machine)
-    vm.forget_user("ana", by=Origin.person())
+    old = "<!-- vademecum memory: made by x -->\n## From vademecum\n\n- ANACANARY works in Graz.\n"
+    old += "<!-- /vademecum memory -->\n"
+    memory = workspace / "MEMORY.md"
+    memory.write_bytes((MEMORY + "\r\n" + old.replace("\n", "\r\n")).encode())
+    Imported(vm.db).put(Item("openclaw-sync/default", str(memory), sha256_of(old), 1, old))
+    receipt = vm.forget_user("ana", by=Origin.person())
 
-    sync(vm, machine=machine)
-    sync(vm, machine=machine)
+    reports = [sync(vm, machine=machine), sync(vm, machine=machine)]
 
-    assert "ANACANARY" not in text(workspace / "MEMORY.md")
-    assert "ANACANARY" not in notes_say(vm)
+    assert str(memory) in [left.place for _, one in receipt.agents for left in one.left]
+    assert text(memory).startswith(MEMORY + "\r\n<!-- vademecum memory")
+    assert "ANACANARY" not in text(memory) + notes_say(vm)
+    assert not any("somebody wrote" in note for report in reports for note in report.notes)
 
 
 def test_entries_from_outside_imports_and_other_users_stay_out(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from vademecum.clients.edit import block
+from vademecum.gate.proposals import sha256_of
 from vademecum.gate.redactor import KEY_NAME, key_of
 from vademecum.store.imported import Imported, Item, synced
 
@@ -64,6 +65,8 @@ class OurLines:
     def written_by_others(self, held: str, path: Path) -> list[str]:
         """The lines of our block `held` that we did not put there."""
         before = self.file(path)
+        if before is not None and before.sha256 == sha256_of(held):
+            return []
         told = {_plain(line) for line in before.detail.splitlines()} if before else set[str]()  # of an older version
         found = [line.rstrip() for line in held.splitlines()]
         return [
