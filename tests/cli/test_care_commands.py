@@ -42,6 +42,8 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_fresh_home_is_in_order(cli: Cli, claude: Path) -> None:
     cli("init")
+    looked = cli("wiki", "search", "deploys")
+    assert "Read as: deploys." in looked.out
     checked = cli("doctor", "--json")
     assert checked.code == 0
     found = states(checked)

@@ -97,8 +97,9 @@ def page_state(vm: Vademecum) -> PageState | None:
         (row, f"{names[number]}:{row.path}: {row.problem}") for number in names for row in rows.faulty(vm.cache, number)
     ]
     unread = [said for row, said in faulty if not row.sha256 or row.problem == NO_TEXT]
+    known = {name for number, name in names.items() if rows.paths(vm.cache, number)}
     for source in sources(vm):
-        unread += unseen(source, walk(source, Rules(source)), known=source.name in names.values())
+        unread += unseen(source, walk(source, Rules(source)), known=source.name in known)
     if not pages and not unread:
         return None
     problems = tuple(said for _, said in faulty if said not in unread)

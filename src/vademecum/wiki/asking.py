@@ -63,7 +63,8 @@ class Plan:
     @property
     def read_as(self) -> str:
         """How the question was read, for whoever asked it."""
-        said = " + ".join(term.text for term, _ in self.terms) or "nothing that could be looked for"
+        found = " + ".join(term.text for term, _ in self.terms)
+        said = found or " + ".join(self.missing) or "nothing that could be looked for"
         if self.query.content and self.query.stopped:
             said += f" (without: {', '.join(term.text for term in self.query.stopped[:12])})"
         return said + (" (only the beginning of the question was read)" if self.query.cut else "")
