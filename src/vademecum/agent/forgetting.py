@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vademecum.gate.selector import Copy, Selector
 
 _MOST_NAMED = 5
+_BLOCK = "<!-- vademecum memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +79,16 @@ def synced_files(vm: Vademecum, texts: Iterable[str]) -> list[str]:
     found = list[str]()
     for item in Imported(vm.db).of(synced(vm.actor)) if wanted else []:
         try:
-            there = _words(Path(item.item).read_bytes().decode("utf-8", "replace")) if item.sha256 else ""
+            there = Path(item.item).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             continue
         except OSError:
             found.append(item.item)
             continue
-        if any(f" {words} " in f" {there} " for words in wanted):
+        if not item.sha256 and _BLOCK not in there:  # it was taken out
+            continue
+        there = f" {_words(there)} "
+        if any(f" {words} " in there for words in wanted):
             found.append(item.item)
     return found
 
