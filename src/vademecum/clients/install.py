@@ -234,7 +234,9 @@ def _refuse_another(place: Place, scope: Scope, wanted: Wanted) -> None:
 def _opened(path: Path, raw: bytes | None, place: Place, scope: Scope) -> Document:
     hooks = place.client.hooks
     own = hooks is not None and not _same(path, place.servers(scope))
-    return opened(raw, path, hooks.format if hooks is not None and own else place.client.servers.format)
+    document = opened(raw, path, hooks.format if hooks is not None and own else place.client.servers.format)
+    document.fold(place.client.servers.way[0], "hooks", *(hooks.root if hooks is not None else ()))
+    return document
 
 
 def _with_entries(path: Path, place: Place, scope: Scope, wanted: Wanted) -> Edit:
@@ -298,7 +300,8 @@ def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit
     if raw is None:
         return Edit(path, None, None, "none", ())
     document, lines, client = _opened(path, raw, place, scope), list[str](), place.client
-    way, before = client.servers.way, _opened(path, ledger.put_aside(path), place, scope)
+    known, original = ledger.original(path, raw)
+    way, before = client.servers.way, None if known else _opened(path, ledger.put_aside(path), place, scope)
     if _same(path, place.servers(scope)):
         servers = document.get(*way)
         for name, entry in list(cast("dict[str, object]", servers).items() if isinstance(servers, dict) else ()):
@@ -308,7 +311,6 @@ def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit
                     _drop_empty(document, before, way[:depth])
     if _same(path, place.hooks(scope)) and client.hooks is not None:
         lines += _remove_hooks(document, before, client, home)
-    known, original = ledger.original(path, raw)
     if known and lines:
         return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
     left = dict(document.value)
@@ -320,7 +322,7 @@ def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit
     return _edit(path, raw, document, lines)
 
 
-def _remove_hooks(document: Document, before: Document, client: Client, home: Home) -> list[str]:
+def _remove_hooks(document: Document, before: Document | None, client: Client, home: Home) -> list[str]:
     lines = list[str]()
     if client.hooks is None:
         return lines
@@ -333,9 +335,9 @@ def _remove_hooks(document: Document, before: Document, client: Client, home: Ho
     return lines
 
 
-def _drop_empty(document: Document, before: Document, way: Sequence[Step]) -> None:
-    """Take out what only held entries of ours, but not what the person had empty."""
-    if before.get(*way) is None:
+def _drop_empty(document: Document, before: Document | None, way: Sequence[Step]) -> None:
+    """Take out what only held entries of ours, but not what the person had empty (nothing to do without `before`)."""
+    if before is not None and before.get(*way) is None:
         document.drop_empty(*way)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
@@ -49,8 +48,14 @@ class Document:
         """The values of `text`; raises ValueError."""
         raise NotImplementedError
 
+    def fold(self, *kept: str) -> None:
+        """Set everything but the members `kept` at the top aside until `bytes`, where the format can do that.
+
+        A change then costs what `kept` costs, and not what the file does.
+        """
+
     def bytes(self) -> bytes:
-        """The file's new content."""
+        """The file's new content. Raises UnreadableError as the changes do."""
         return self.bom + self.text.encode("utf-8")
 
     def get(self, *way: Step) -> object:
@@ -95,11 +100,14 @@ class Document:
         except (ValueError, RecursionError):
             found = None
         if found is None or not any(found == one for one in (expected, *_shrunk(expected, way, gone))):
-            raise UnreadableError(
-                f"{self.path} is written in a way that cannot be changed safely. It was left as it is.",
-                "Add or remove the entry by hand (`--dry-run` shows what it is about).",
-            )
+            raise self._unsafe()
         self.text, self.value = text, found
+
+    def _unsafe(self) -> UnreadableError:
+        return UnreadableError(
+            f"{self.path} is written in a way that cannot be changed safely. It was left as it is.",
+            "Add or remove the entry by hand (`--dry-run` shows what it is about).",
+        )
 
 
 def _shrunk(root: Mapping[str, Any], way: Sequence[Step], gone: bool) -> Iterator[dict[str, Any]]:
@@ -116,9 +124,11 @@ def _shrunk(root: Mapping[str, Any], way: Sequence[Step], gone: bool) -> Iterato
 
 
 def _changed(root: Mapping[str, Any], way: Sequence[Step], value: object, gone: bool) -> dict[str, Any]:
-    copy: Any = deepcopy(dict(root))
+    copy: Any = dict(root)
     here, last = copy, way[-1]
-    for step in way[:-1]:
+    for step in way[:-1]:  # only what is on the way is copied: nobody changes the rest
+        held = here[step]
+        here[step] = list(cast("list[object]", held)) if isinstance(held, list) else dict(held)
         here = here[step]
     if gone:
         del here[last]

@@ -12,6 +12,8 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -37,6 +39,10 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
+_Map = tuple[list[int], list[int]]
+FOLDED_FROM = 20_000
+"""From this length on, in characters, what is not looked at is set aside."""
+_FOLD = "vademecum folded "
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
@@ -59,7 +65,8 @@ class Document(document.Document):
     def __init__(self, raw: bytes, path: Path, dialect: Dialect = "json") -> None:
         self._dialect: Dialect = dialect
         self._strict = ""
-        self._map: tuple[list[int], list[int]] = [0], [0]
+        self._map: _Map = [0], [0]
+        self._folded, self._whole = dict[str, str](), dict[str, Any]()
         if dialect != "json":
             self.hint = "Correct the file, then try again."
         super().__init__(raw, path)
@@ -69,24 +76,45 @@ class Document(document.Document):
         return text if text.strip() else "{}" + text
 
     def _parse(self, text: str) -> dict[str, Any]:
-        strict, positions = text, ([0], [0])
-        try:
-            value = self._read(strict)
-        except ValueError:
-            if self._dialect == "json":
-                raise
-            strict, positions = _strict(text, self._dialect)
-            value = self._read(strict)
-        self._strict, self._map = strict, positions
+        value, self._strict, self._map = _parsed(text, self._dialect)
         return value
 
-    def _read(self, strict: str) -> dict[str, Any]:
-        value, end = _DECODER.raw_decode(strict, _space(strict, 0))
-        if _space(strict, end) != len(strict):
-            raise ValueError(f"something follows the end of the document at character {end}")
-        if not isinstance(value, dict):
-            raise ValueError("its root is not an object")
-        return cast("dict[str, Any]", value)
+    def fold(self, *kept: str) -> None:
+        """Put a member of no length in the place of each run of members that are not `kept`; small files stay."""
+        if len(self.text) < FOLDED_FROM:
+            return
+        start, at, pieces = self._locate(()), 0, list[str]()
+        for is_kept, run in groupby(list(self._children(start)), lambda child: child.step in kept):
+            run_of = list(run)
+            if is_kept:
+                continue
+            name = f"{_FOLD}{len(self._folded)}"
+            begin, end = self._at(run_of[0].start), self._at(run_of[-1].end)
+            pieces += [self.text[at:begin], f'"{name}":{" " if self._airy(run_of[0]) else ""}0']
+            self._folded[name] = self.text[begin:end]
+            at = end
+        if _FOLD in self.text:
+            self._folded.clear()
+            return
+        self._whole = {name: value for name, value in self.value.items() if name not in kept}
+        self.text = "".join(pieces) + self.text[at:]
+        self.value = self._parse(self.text)
+
+    def bytes(self) -> bytes:
+        """The file's new content, with what was set aside in its place again."""
+        if not self._folded:
+            return super().bytes()
+        text, expected = self.text, self._whole | {n: v for n, v in self.value.items() if n not in self._folded}
+        for name, piece in self._folded.items():
+            before, found, after = text.partition(f'"{name}":')
+            if not found:
+                raise self._unsafe()
+            text = before + piece + after.lstrip(" ")[1:]
+        if self._parse(text) != expected:
+            raise self._unsafe()
+        self.text, self.value = text, expected
+        self._folded.clear()
+        return super().bytes()
 
     def insert(self, way: Sequence[Step], step: Step, value: object) -> str:
         """Put `value` first into the object or array at `way` (under the name `step` in an object).
@@ -250,6 +278,27 @@ class Document(document.Document):
             indent = gap.rsplit("\n", 1)[1] if "\n" in gap else ""
             return indent or "  " if not indent.strip() else "  "
         return "  "
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str, dialect: Dialect) -> tuple[dict[str, Any], str, _Map]:
+    """What `text` says, its strict copy, and the map; nobody changes them, and one run reads a file several times."""
+    try:
+        return _read(text), text, ([0], [0])
+    except ValueError:
+        if dialect == "json":
+            raise
+        strict, positions = _strict(text, dialect)
+        return _read(strict), strict, positions
+
+
+def _read(strict: str) -> dict[str, Any]:
+    value, end = _DECODER.raw_decode(strict, _space(strict, 0))
+    if _space(strict, end) != len(strict):
+        raise ValueError(f"something follows the end of the document at character {end}")
+    if not isinstance(value, dict):
+        raise ValueError("its root is not an object")
+    return cast("dict[str, Any]", value)
 
 
 def _strict(text: str, dialect: Dialect) -> tuple[str, tuple[list[int], list[int]]]:

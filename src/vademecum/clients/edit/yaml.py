@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from vademecum.clients.edit import document
 from vademecum.clients.edit.document import Step, indent_of
-from vademecum.errors import UnreadableError
 from vademecum.frontmatter import scalar
 
 
@@ -172,12 +171,6 @@ class Document(document.Document):
             return head + self.newline + inner
         written = scalar(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return f"{head} {written}{self.newline}"
-
-    def _unsafe(self) -> UnreadableError:
-        return UnreadableError(
-            f"{self.path} is written in a way that cannot be changed safely. It was left as it is.",
-            "Add or remove the entry by hand (`--dry-run` on an empty file shows it).",
-        )
 
 
 def _on_one_line(old: object, new: object) -> bool:
