@@ -317,7 +317,8 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is_left_alone(
 
 def test_an_empty_archive_or_folder_says_what_is_missing(vm: Vademecum, tmp_path: Path) -> None:
     file = packed(tmp_path / "e.zip", **{"chat.html": "x"})
-    assert "no conversations.json" in import_chatgpt(vm, file).problems[0].why
+    with pytest.raises(NotFoundError, match=r"no conversations\.json"):
+        import_chatgpt(vm, file)
     with pytest.raises(NotFoundError):
         import_claude_ai(vm, tmp_path / "nothing")
 

@@ -262,3 +262,53 @@ def test_a_link_out_of_the_folder_is_named_and_not_followed(vm: Vademecum, tmp_p
     assert [(one.path.name, "by a link" in one.why) for one in report.problems] == [("p.md", True)]
     assert report.notes_written + report.known == 2
     assert all("heliotrope" not in vm.notes.read(head.slug).text for head in vm.notes.list())
+
+
+def test_a_dry_run_counts_and_refuses_as_the_real_one(vm: Vademecum, tmp_path: Path) -> None:
+    path = tmp_path / "memory.jsonl"
+    rows: list[dict[str, str]] = [
+        {"type": "fact", "text": "The server is in Graz."},
+        {"type": "fact", "text": "The server is in Graz."},
+        {"type": "fact", "text": "hid\u202eden", "id": "f"},
+        {"type": "note", "name": "One", "text": "Same."},
+        {"type": "note", "name": "Two", "text": "hid\u202eden"},
+        {"type": "entry", "store": "memory", "text": "Deploys are on Fridays."},
+        {"type": "entry", "store": "memory", "text": "Deploys are on Fridays."},
+        {"type": "entry", "store": "user", "text": "hid\u202eden"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dry, real = import_jsonl(vm, path, dry_run=True), import_jsonl(vm, path)
+    assert [one.line for one in real.problems] == [3, 5, 8]
+    assert [(one.line, one.why.split()[:2]) for one in dry.problems] == [
+        (one.line, one.why.split()[:2]) for one in real.problems
+    ]
+    for name in ("facts", "notes_written", "entries", "known"):
+        assert getattr(dry, name) == getattr(real, name)
+    assert [note.partition(" ")[0] for note in dry.notes] == [note.partition(" ")[0] for note in real.notes]
+
+
+def test_a_dry_run_stores_nothing_and_leaves_no_trace_in_the_history(vm: Vademecum, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("hid\u202eden\n")
+    before = len(vm.audit.entries(limit=100))
+    assert [one.path.name for one in import_markdown(vm, tmp_path / "a.md", dry_run=True).problems] == ["a.md"]
+    assert len(vm.audit.entries(limit=100)) == before
+
+
+def test_a_source_without_a_file_of_its_kind_is_an_error(vm: Vademecum, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for take in (import_markdown, import_basic_memory, import_jsonl, import_mem0):
+        with pytest.raises(NotFoundError):
+            take(vm, tmp_path / "empty")
+
+
+def test_memories_of_one_name_beside_unnamed_ones_are_not_the_owners_by_themselves(
+    vm: Vademecum, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.json"
+    one = {"id": "1", "memory": "Likes tea a lot.", "user_id": "ana"}
+    path.write_text(json.dumps([one, {"id": "2", "memory": "The server is in Graz."}]))
+    report = import_mem0(vm, path)
+    assert any("--mine ana" in note for note in report.notes)
+    assert "Likes tea a lot." not in facts(vm)
+    path.write_text(json.dumps([one]))
+    assert any("'ana'" in note for note in import_mem0(vm, path, dry_run=True).notes)

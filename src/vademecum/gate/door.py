@@ -105,14 +105,26 @@ class Gate:
             redacted=(*candidate.redacted, *text.kinds),
         )
 
-    def _decided(self, candidate: Candidate) -> Decision:
+    def foresee(self, candidate: Candidate) -> bool:
+        """Whether `admit` would have `candidate` wait for a person; nothing is stored or recorded.
+
+        Raises what `admit` raises for the text, the target or the origin; whether a person rejected it before, and how
+        much waits already, is not asked.
+        """
+        return self._verdict(self._redacted(candidate))[1] is not None
+
+    def _verdict(self, candidate: Candidate) -> tuple[tuple[Finding, ...], tuple[Finding, ...] | None]:
+        """What scanners see, and why a person is asked (None: nobody is)."""
         findings: tuple[Finding, ...] = ()
         if candidate.action != "remove":
             hidden = self.inspect(candidate.text) or self.inspect(candidate.target)
             if hidden:
                 raise blocked(hidden)
             findings = self._scanned(candidate)
-        waits = self._waits_for_person(candidate, findings)
+        return findings, self._waits_for_person(candidate, findings)
+
+    def _decided(self, candidate: Candidate) -> Decision:
+        findings, waits = self._verdict(candidate)
         note = told(candidate.redacted)
         rule = " ".join(dict.fromkeys(f"secret:{kind}" for kind in candidate.redacted))
         if waits is not None:

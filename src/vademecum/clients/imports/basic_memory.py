@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from vademecum.clients.imports.documents import Documents
 from vademecum.clients.imports.facts import Facts, Statement, kind_of
 from vademecum.clients.imports.markdown import document, is_markdown, key_of, read_page
-from vademecum.clients.imports.reading import moment, parts
+from vademecum.clients.imports.reading import moment, nothing_in, parts
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def import_basic_memory(
 ) -> ImportReport:
     """Take over the Markdown files of the project at `path` (a folder or an archive).
 
-    Raises NotFoundError when there is nothing at `path`.
+    Raises NotFoundError when there is nothing of it at `path`.
     """
     tally, done = Tally(dry_run), 0
     documents, facts = Documents(vm, SOURCE, tally), Facts(vm, SOURCE, tally)
@@ -50,7 +50,7 @@ def import_basic_memory(
         if progress:
             progress(done, done, part.base)
     if not done:
-        tally.problem(path, 0, "there are no Markdown files in it")
+        nothing_in(path, "Markdown file", tally)
     return tally.report()
 
 

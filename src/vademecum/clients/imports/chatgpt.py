@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.imports.conversation import Conversation, Conversations, Turn
-from vademecum.clients.imports.reading import Found, elements, mapping, moment, parts, text_of
+from vademecum.clients.imports.reading import Found, elements, mapping, moment, nothing_in, parts, text_of
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def import_chatgpt(
 ) -> ImportReport:
     """Take over the conversations of the export at `path`, of each its current branch.
 
-    Memory is bounded by the longest conversation. Raises NotFoundError when there is nothing at `path`.
+    Memory is bounded by the longest conversation. Raises NotFoundError when there is nothing of it at `path`.
     """
     tally = Tally(dry_run)
     conversations, files = Conversations(vm, SOURCE, tally), 0
@@ -45,8 +45,8 @@ def import_chatgpt(
                 tally.problem(part.place, found.line, "not a conversation of ChatGPT: it has no `mapping`")
             else:
                 conversations.take(one, part.file)
-    if not files and not tally.problems:
-        tally.problem(path, 0, "there is no conversations.json in it")
+    if not files:
+        nothing_in(path, "conversations.json", tally)
     return tally.report()
 
 

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from vademecum.clients.imports.conversation import Conversation, Conversations, Turn
 from vademecum.clients.imports.documents import Document, Documents
-from vademecum.clients.imports.reading import Found, Part, elements, mapping, mappings, moment, parts, text_of
+from vademecum.clients.imports.reading import (
+    Found,
+    Part,
+    elements,
+    mapping,
+    mappings,
+    moment,
+    nothing_in,
+    parts,
+    text_of,
+)
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 
 if TYPE_CHECKING:
@@ -32,7 +42,7 @@ def import_claude_ai(
 ) -> ImportReport:
     """Take over the export at `path`: the archive, the folder of its files, or one of them.
 
-    Memory is bounded by the longest conversation or project. Raises NotFoundError when there is nothing at `path`.
+    Memory is bounded by the longest conversation or project. Raises NotFoundError when nothing of it is at `path`.
     """
     tally, files = Tally(dry_run), 0
     conversations, documents = Conversations(vm, SOURCE, tally), Documents(vm, SOURCE, tally)
@@ -47,8 +57,8 @@ def import_claude_ai(
                     conversations.take(one, part.file)
         else:
             _take_others(part, documents, conversations, tally)
-    if not files and not tally.problems:
-        tally.problem(path, 0, "there is no conversations.json in it")
+    if not files:
+        nothing_in(path, "conversations.json", tally)
     return tally.report()
 
 

@@ -20,6 +20,7 @@ from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.clients.imports.takeover import take_transcript
 from vademecum.clients.place import Place
 from vademecum.core.note_types import NoteType
+from vademecum.core.slugs import slug_of
 from vademecum.errors import NotFoundError, VademecumError
 from vademecum.frontmatter import FrontMatter
 from vademecum.model import Origin
@@ -100,12 +101,14 @@ def _take_memory(vm: Vademecum, path: Path, tally: Tally) -> None:
         if name is None:
             tally.problem(path, 0, "the note was changed here since it was imported; it was left as it is")
             return
-        tally.notes_written += 1
+        origin = Origin.import_(str(path), digest[:16])
         if tally.dry_run:
+            text = f"{name}\n{fact.description}\n\n{fact.body}"
+            tally.foresee(vm, "notes", slug_of(name), text, origin)
+            tally.notes_written += 1
             return
-        change = vm.notes.write(
-            name, fact.description, fact.type, fact.body, origin=Origin.import_(str(path), digest[:16])
-        )
+        tally.notes_written += 1
+        change = vm.notes.write(name, fact.description, fact.type, fact.body, origin=origin)
         tally.staged += change.outcome == "staged"
         detail = json.dumps({"slug": change.slug, "name": name, "text": _sha256(change.after)})
         imported.put(Item(source, str(path), digest, vm.clock(), detail))

@@ -57,6 +57,7 @@ class Documents:
         self._imported = Imported(vm.db)
         self._conversations = Conversations(vm, source, tally)
         self._planned = 0  # characters of the index that a dry run would have filled
+        self._bodies = dict[str, str]()  # and the notes that it would have written, by slug
         self._limit = round(vm.config.memory.consolidate_at * vm.config.memory.index_char_limit)
         self._said = False
 
@@ -111,11 +112,15 @@ class Documents:
                 self._tally.known += 1
                 self._remember(item, name)
                 return
-        self._tally.notes_written += 1
+        origin = Origin.import_(str(file), item.sha256[:16])
         if self._tally.dry_run:
+            text = f"{name}\n{_about(one, body)}\n\n{body}"
+            self._tally.foresee(vm, "notes", slug_of(name), text, origin)
+            self._bodies[slug_of(name)] = vm.redactor.clean(body)
+            self._tally.notes_written += 1
             return
+        self._tally.notes_written += 1
         try:
-            origin = Origin.import_(str(file), item.sha256[:16])
             change = vm.notes.write(name, _about(one, body), one.type, body, origin=origin)
         except VademecumError:
             self._tally.notes_written -= 1
@@ -141,6 +146,8 @@ class Documents:
             self._imported.put(Item(item.source, item.item, item.sha256, item.at, detail))
 
     def _body(self, name: str) -> str | None:
+        if (planned := self._bodies.get(slug_of(name))) is not None:
+            return planned
         try:
             return self._vm.notes.read(name).body.strip()
         except NotFoundError:

@@ -73,6 +73,7 @@ class Facts:
         self._tally = tally
         self._source = recorded(f"{source}-fact", vm.actor)
         self._imported = Imported(vm.db)
+        self._planned = set[str]()  # what a dry run would have retained
 
     def take(self, one: Statement, file: Path, place: Path | None = None, line: int = 0) -> None:
         """Retain `one`, read from `file`; problems name `place` (default: `file`) and `line`."""
@@ -89,7 +90,7 @@ class Facts:
             return
         origin, now = Origin.import_(str(file), digest[:16]), vm.clock()
         if self._tally.dry_run:
-            self._tally.facts += 1
+            self._foresee(one.key, text, digest, origin, (place or file, line))
             return
         try:
             with vm.db.atomic():
@@ -104,3 +105,15 @@ class Facts:
         self._tally.staged += done.outcome == "staged"
         self._tally.facts += done.outcome != "merged"
         self._tally.known += done.outcome == "merged"
+
+    def _foresee(self, key: str, text: str, digest: str, origin: Origin, where: tuple[Path, int]) -> None:
+        if digest in self._planned:
+            self._tally.known += 1
+            return
+        try:
+            self._tally.foresee(self._vm, "facts", key, text, origin)
+        except VademecumError as error:
+            self._tally.problem(*where, error.message)
+            return
+        self._planned.add(digest)
+        self._tally.facts += 1

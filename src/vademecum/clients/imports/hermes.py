@@ -85,7 +85,9 @@ def _take_entries(vm: Vademecum, store: StoreName, file: Path, tally: Tally) -> 
             tally.known += 1
             continue
         try:
-            if not tally.dry_run:
+            if tally.dry_run:
+                tally.foresee(vm, "core", store, text, origin)
+            else:
                 change = vm.memory.add(store, text, origin=origin)
                 imported.put(Item(source, digest, digest, vm.clock()))
                 tally.staged += change.outcome == "staged"

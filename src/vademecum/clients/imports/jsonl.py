@@ -14,11 +14,12 @@ from vademecum.bank.types import KINDS
 from vademecum.clients.imports.conversation import Conversation, Conversations, Turn
 from vademecum.clients.imports.documents import Document, Documents
 from vademecum.clients.imports.facts import Facts, Statement
-from vademecum.clients.imports.reading import Found, Part, lines, mapping, mappings, moment, parts, text_of
+from vademecum.clients.imports.reading import Found, Part, lines, mapping, mappings, moment, nothing_in, parts, text_of
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
+from vademecum.core.entries import DELIMITER
 from vademecum.core.note_types import NoteType
 from vademecum.errors import VademecumError
-from vademecum.model import Origin
+from vademecum.model import Origin, StoreName
 from vademecum.store.imported import Imported, Item, recorded
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def import_jsonl(vm: Vademecum, path: Path, *, dry_run: bool = False, progress: 
                 tally.problem(part.place, found.line, why)
         taker.flush()
     if not files:
-        tally.problem(path, 0, "there is no .jsonl file in it")
+        nothing_in(path, ".jsonl file", tally)
     return tally.report()
 
 
@@ -62,6 +63,7 @@ class _Lines:
         self._conversations = Conversations(vm, SOURCE, tally)
         self._documents = Documents(vm, SOURCE, tally)
         self._facts = Facts(vm, SOURCE, tally)
+        self._planned = dict[StoreName, list[str]]()
         self._session = ""
         self._title = ""
         self._turns = list[Turn]()
@@ -163,11 +165,10 @@ class _Lines:
         if imported.get(source, digest) is not None:
             self._tally.known += 1
             return ""
-        if self._tally.dry_run:
-            self._tally.entries += 1
-            return ""
+        origin = Origin.import_(str(self._part.file), digest[:16])
         try:
-            origin = Origin.import_(str(self._part.file), digest[:16])
+            if self._tally.dry_run:
+                return self._foreseen(store, text, origin)
             change = vm.memory.add(store, text, origin=origin)
         except VademecumError as error:
             return error.message
@@ -175,6 +176,20 @@ class _Lines:
         self._tally.entries += change.outcome != "duplicate"
         self._tally.known += change.outcome == "duplicate"
         self._tally.staged += change.outcome == "staged"
+        return ""
+
+    def _foreseen(self, store: StoreName, text: str, origin: Origin) -> str:
+        """Count an entry as a dry run does: as the real one would, with those before it in mind."""
+        memory, planned = self._vm.memory, self._planned.setdefault(store, [])
+        if text in planned or text in memory.load(store).texts:
+            self._tally.known += 1
+            return ""
+        self._tally.foresee(self._vm, "core", store, text, origin)
+        used = memory.load(store).used + sum(len(one) + len(DELIMITER) for one in (*planned, text))
+        if used - len(DELIMITER) > memory.limit(store):
+            return f"there is no room for it in {store!r}"
+        planned.append(text)
+        self._tally.entries += 1
         return ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from vademecum.clients.imports.documents import Document, Documents
-from vademecum.clients.imports.reading import Part, moment, parts
+from vademecum.clients.imports.reading import Part, moment, nothing_in, parts, spelt
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 from vademecum.core.note_types import NoteType
 from vademecum.errors import VademecumError
@@ -32,7 +32,7 @@ def import_markdown(
 ) -> ImportReport:
     """Take over the Markdown files below `path`, a folder, an archive or one file.
 
-    `notes` False: all of them into the history. Raises NotFoundError when there is nothing at `path`.
+    `notes` False: all of them into the history. Raises NotFoundError when there is nothing of it at `path`.
     """
     tally, done = Tally(dry_run), 0
     documents = Documents(vm, SOURCE, tally, notes=notes)
@@ -44,7 +44,7 @@ def import_markdown(
         if progress:
             progress(done, done, part.base)
     if not done:
-        tally.problem(path, 0, "there are no Markdown files in it")
+        nothing_in(path, "Markdown file", tally)
     return tally.report()
 
 
@@ -79,4 +79,4 @@ def document(part: Part, root: Path, front: FrontMatter, body: str) -> Document:
 def key_of(part: Part, root: Path) -> str:
     """What names a file of `root`, wherever the folder lies."""
     inner = part.file.relative_to(root).as_posix() if root.is_dir() else part.file.name
-    return f"{root.resolve().name}/{inner}/{part.name}".rstrip("/")
+    return spelt(f"{root.resolve().name}/{inner}/{part.name}".rstrip("/"))

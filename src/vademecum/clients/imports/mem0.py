@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.clients.imports.facts import Facts, Statement, kind_of
-from vademecum.clients.imports.reading import Found, Part, elements, lines, mapping, moment, parts, text_of
+from vademecum.clients.imports.reading import Found, Part, elements, lines, mapping, moment, nothing_in, parts, text_of
 from vademecum.clients.imports.report import ImportReport, Progress, Tally
 
 if TYPE_CHECKING:
@@ -36,14 +36,17 @@ def import_mem0(
     """
     tally = Tally(dry_run)
     silent = Tally(dry_run=True)
-    users = {_user(found.value) for part in parts(path, _is_wanted, silent) for found in _memories(part, silent)}
-    own = {*mine, ""} if mine or len(users - {""}) > 1 else {*users, ""}
+    values = (found.value for part in parts(path, _is_wanted, silent) for found in _memories(part, silent))
+    users = {_user(one) for one in values if _memory(one)}
+    own = {*mine, ""} if mine or len(users) > 1 else {*users, ""}
+    if own - {*mine, ""}:
+        tally.notes.append(f"All memories are of {next(iter(users))!r}, who was taken for the user here.")
     takers, others, files = dict[str, Facts](), Counter[str](), 0
     for part in parts(path, _is_wanted, tally):
         files += 1
         for found in _memories(part, tally, progress):
             one, user = found.value, _user(found.value)
-            text = text_of(one.get("memory")) or text_of(one.get("data")) or text_of(one.get("text"))
+            text = _memory(one)
             if not text:
                 tally.problem(part.place, found.line, "not a memory of Mem0: it has no `memory`")
                 continue
@@ -53,7 +56,7 @@ def import_mem0(
                 takers[account] = Facts(vm.as_(user=account) if account else vm, SOURCE, tally)
             takers[account].take(_statement(one, text), part.file, part.place, found.line)
     if not files:
-        tally.problem(path, 0, "there is no JSON file in it")
+        nothing_in(path, "JSON file", tally)
     for account, count in others.items():
         if account:
             name = account.removeprefix(f"{SOURCE}:")
@@ -69,6 +72,10 @@ def _memories(part: Part, tally: Tally, progress: Progress | None = None) -> Ite
     if part.base.lower().endswith((".jsonl", ".ndjson")):
         return lines(part, tally, progress)
     return elements(part, tally, "results", "memories", "data", progress=progress)
+
+
+def _memory(one: dict[str, Any]) -> str:
+    return text_of(one.get("memory")) or text_of(one.get("data")) or text_of(one.get("text"))
 
 
 def _user(one: dict[str, Any]) -> str:

@@ -58,8 +58,8 @@ class Part:
 
     @property
     def base(self) -> str:
-        """Its own name, without folders."""
-        return re.split(r"[/\\]", self.name)[-1] if self.name else self.file.name
+        """Its own name, without folders; what is not UTF-8 in it is spelt out."""
+        return re.split(r"[/\\]", self.name)[-1] if self.name else spelt(self.file.name)
 
     def read(self, count: int) -> bytes:
         """The next bytes, empty at the end; also where the rest cannot be read, and `damage` says why."""
@@ -114,6 +114,17 @@ def parts(path: Path, wanted: Callable[[str], bool], tally: Tally) -> Iterator[P
             yield from _archived(file, wanted, tally)
         elif wanted(file.name):
             yield from _plain(file, tally)
+
+
+def nothing_in(path: Path, what: str, tally: Tally) -> None:
+    """Raises NotFoundError, unless what stands in the way was named: nothing was found to read at `path`."""
+    if not tally.problems:
+        raise NotFoundError(f"There is no {what} in {path}; nothing was imported.", "Give the path of the export.")
+
+
+def spelt(name: str) -> str:
+    """A file's name as a text that can be stored: what is no UTF-8 in it is spelt out, so that names stay apart."""
+    return re.sub(r"[\ud800-\udfff]", lambda found: f"%{ord(found[0]) & 0xFF:02X}", name)
 
 
 def within(files: Iterable[Path], root: Path, tally: Tally) -> list[Path]:

@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vademecum.clients.imports.recorder import Problem
+
+if TYPE_CHECKING:
+    from vademecum.agent.vademecum import Vademecum
+    from vademecum.model import Origin
 
 __all__ = ["ImportReport", "Problem", "Progress", "Tally"]
 
@@ -56,10 +61,17 @@ class Tally:
         """Something that was left out."""
         self.problems.append(Problem(path, line, why))
 
+    def foresee(self, vm: Vademecum, tier: str, target: str, text: str, origin: Origin) -> None:
+        """Count what the gate would have wait. Raises what it would raise for the write."""
+        from vademecum.gate.candidate import Candidate
+
+        self.staged += vm.gate.foresee(Candidate(tier, "add", target, text, origin, vm.actor))
+
     def report(self) -> ImportReport:
         """What came of it."""
         if self.staged:
-            self.notes.append(f"{self.staged} of them wait for your yes: `vademecum review list`.")
+            wait = "would wait for your yes" if self.dry_run else "wait for your yes: `vademecum review list`"
+            self.notes.append(f"{self.staged} of them {wait}.")
         return ImportReport(
             self.dry_run,
             self.sessions,
