@@ -69,8 +69,8 @@ class Origin:
 
     @staticmethod
     def import_(file: str, digest: str = "") -> Origin:
-        """Imported from `file`, whose content had that hash."""
-        return Origin("import", file, digest=digest)
+        """Imported from `file`, whose content had that hash; a name that is not UTF-8 is spelt out."""
+        return Origin("import", file.encode("utf-8", "backslashreplace").decode(), digest=digest)
 
     @staticmethod
     def file() -> Origin:

@@ -109,9 +109,10 @@ def _keys(root: Path, tally: Tally) -> dict[str, str]:
         try:
             for key, about in decoded(file.read_bytes()).items():
                 found[text_of(mapping(about).get("sessionId"))] = key
-        except (FileNotFoundError, UnreadableLine) as error:
-            if isinstance(error, UnreadableLine):
-                tally.problem(file, 0, str(error))
+        except FileNotFoundError:
+            continue
+        except (OSError, UnreadableLine) as error:
+            tally.problem(file, 0, getattr(error, "strerror", None) or str(error))
     return found
 
 

@@ -158,10 +158,10 @@ class Parser:
             case "saved_hook_context":
                 return _hooked(line.get("content"))
             case "system":
-                strange = line.get("content") and line.get("subtype", "informational") not in _QUIET_SYSTEM
+                strange = line.get("content") and _text(line.get("subtype", "informational")) not in _QUIET_SYSTEM
                 hooked = _hooked(line.get("content"))
                 return hooked if strange else Entry(injected=hooked.injected)
-            case kind if kind in _BOOKKEEPING:
+            case kind if _text(kind) in _BOOKKEEPING:
                 return _NOTHING
             case kind:
                 heard = (_heard(_text(kind) or "unknown line"),) if "message" in line or "content" in line else ()
@@ -181,7 +181,7 @@ class Parser:
                 if text := person_words(prompt):
                     said.append(self._said("user", text, raw, line))
                 return Entry(tuple(said))
-            case kind if kind in _LOCAL_ATTACHMENTS:
+            case kind if _text(kind) in _LOCAL_ATTACHMENTS:
                 return _NOTHING
             case kind:
                 place = next((_text(what[key]) for key in ("uri", "url") if _text(what.get(key))), "*")
@@ -294,7 +294,7 @@ def _foreign_blocks(content: Any, known: frozenset[str] = _SHOWN) -> list[Said]:
     return [
         _heard(_text(block.get("type")) or "unknown block", "*")
         for block in _blocks(content)
-        if block.get("type") not in known or _mapping(block.get("source")).get("type") == "url"
+        if _text(block.get("type")) not in known or _mapping(block.get("source")).get("type") == "url"
     ]
 
 
