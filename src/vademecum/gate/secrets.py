@@ -9,7 +9,7 @@ comes back as it was, and redacting a redacted text changes nothing (text that h
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -155,3 +155,12 @@ def _in_characters(spans: list[tuple[int, int, str]], data: bytes) -> Iterator[S
 
     for start, end, name in spans:
         yield Secret(name, to(start), to(end))
+
+
+def without_keys(text: str, headers: Mapping[str, str]) -> str:
+    """What was said to a request with these headers, without the keys that they hold and without other secrets."""
+    for value in headers.values():
+        for part in {value, value.rpartition(" ")[2]}:
+            if len(part) >= 8:
+                text = text.replace(part, "***")
+    return redact(text, b"a message is not kept")[0]
