@@ -62,7 +62,9 @@ def test_a_file_is_shown_with_line_numbers_and_in_part(turn: Turn) -> None:
         "     1\tDeploys are on Fridays.\n     2\t§\n     3\tThe host is north."
     )
     assert ran(turn, "view", path=MEMORY, view_range=[3, -1]).endswith("numbers:\n     3\tThe host is north.")
-    assert "type: project" in ran(turn, "view", path=f"{NOTES}/release-steps.md")
+    assert ran(turn, "view", path=f"{NOTES}/release-steps.md").endswith(
+        "numbers:\n     1\tTag.\n     2\t\n     3\tBuild."
+    )
 
 
 def test_a_new_file_becomes_a_note_and_one_that_is_there_is_not_written_over(turn: Turn, vm: Vademecum) -> None:
@@ -214,11 +216,39 @@ def test_fields_of_a_persons_own_are_never_lost(turn: Turn, vm: Vademecum) -> No
     path.write_text(path.read_text().replace("type: project", "type: project\ntags: [a, b]  # mine"))
     ran(turn, "str_replace", path=f"{NOTES}/release-steps.md", old_str="Tag.", new_str="Tag it.")
     assert "tags: [a, b]  # mine" in path.read_text()
-    said = failed(turn, "str_replace", path=f"{NOTES}/release-steps.md", old_str="tags: [a, b]  # mine\n", new_str="")
-    assert "only `description` and `type` can be changed" in said
+    failed(turn, "str_replace", path=f"{NOTES}/release-steps.md", old_str="tags: [a, b]  # mine\n", new_str="")
     assert "tags" in failed(turn, "rename", old_path=f"{NOTES}/release-steps.md", new_path=f"{NOTES}/other.md")
-    ran(turn, "str_replace", path=f"{NOTES}/release-steps.md", old_str="How it is cut", new_str="How we release")
-    assert vm.notes.read("release-steps").description == "How we release"
+    text = "---\nname: x\ncolour: red\n---\nText.\n"
+    assert "colour" in failed(turn, "create", path=f"{NOTES}/x.md", file_text=text)
+
+
+def test_lines_of_a_note_are_those_that_were_written(turn: Turn, vm: Vademecum) -> None:
+    path = f"{NOTES}/a.md"
+    ran(turn, "create", path=path, file_text="First\nsecond\n")
+    ran(turn, "insert", path=path, insert_line=0, insert_text="TOP")
+    ran(turn, "insert", path=path, insert_line=2, insert_text="between\n")
+    assert ran(turn, "view", path=path, view_range=[2, 3]).endswith("numbers:\n     2\tFirst\n     3\tbetween")
+    ran(turn, "str_replace", path=path, old_str="TOP\nFirst", new_str="---\nkind: none\n---")
+    note = vm.notes.read("a")
+    assert (note.body, note.description, note.type) == ("---\nkind: none\n---\nbetween\nsecond", "First", "reference")
+    said = failed(turn, "insert", path=path, insert_line=6, insert_text="x")
+    assert said.endswith("within the range [0, 5].")
+
+
+def test_an_entry_in_quarantine_survives_every_command(vm: Vademecum) -> None:
+    page = Origin.tool("web_fetch", "https://bad.example/a")
+    waiting = vm.memory.add("memory", "Lies of a page.", origin=page).proposal
+    vm.review.approve(waiting or "", by=PERSON)
+    vm.quarantine.add("url:bad.example", by=PERSON)
+    with vm.session().turn("hm") as turn:
+        held = ran(turn, "view", path=MEMORY).split("\t")[-1]
+        assert "Lies" not in held
+        assert "in quarantine" in failed(turn, "str_replace", path=MEMORY, old_str=held, new_str="")
+        assert "in quarantine" in failed(turn, "str_replace", path=MEMORY, old_str=held, new_str="Mine.")
+        assert "1 entries in it are in quarantine" in ran(turn, "delete", path=MEMORY)
+        turn.answer("ok")
+    vm.quarantine.release("url:bad.example", by=PERSON)
+    assert [entry.text for entry in vm.memory.entries("memory")] == ["Lies of a page."]
 
 
 def test_nothing_is_kept_in_an_incognito_conversation(vm: Vademecum) -> None:
@@ -272,3 +302,11 @@ def test_what_would_let_entries_change_places_is_refused(turn: Turn, vm: Vademec
     assert entries(vm) == ["Deploys are on Fridays.", "The host is north."]
     ran(turn, "str_replace", path=MEMORY, old_str=text, new_str="a\n§\nThe host is north.\n§\nb\n§\nc")
     assert entries(vm) == ["a", "The host is north.", "b", "c"]
+
+
+def test_what_no_note_can_hold_is_refused(turn: Turn, vm: Vademecum) -> None:
+    deep = "---\na: " + "[" * 5000 + "\n---\nText.\n"
+    assert "cannot be read" in failed(turn, "create", path=f"{NOTES}/deep.md", file_text=deep)
+    long = "word " * 250_000
+    assert "a note holds 100,000" in failed(turn, "create", path=f"{NOTES}/long.md", file_text=long)
+    assert [head.slug for head in vm.notes.list()] == ["release-steps"]

@@ -2,7 +2,7 @@
 
     /memories/memory.md        the store `memory`: entries between lines that hold only `§`
     /memories/user.md          the store `user` of whom the agent talks to
-    /memories/notes/NAME.md    one fact a file
+    /memories/notes/NAME.md    one fact a file, without its front matter
 
 Idea: a command is read against what the files show now, becomes the same writes as those of the tools `memory` and
 `note`, and is answered in the sentences that the vendor's own implementation gives, since models were trained on them.
@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from vademecum.core.entries import DELIMITER, join, unescape
-from vademecum.core.held import held_notes, sources
+from vademecum.core.held import held_entries, held_notes, sources
 from vademecum.core.note_types import link_of
 from vademecum.core.plan import Operation
 from vademecum.core.slugs import slug_of
 from vademecum.errors import NotFoundError, RefusedError, UsageError, VademecumError
 from vademecum.frontmatter import FrontMatter, one_line
+from vademecum.gate.proposals import sha256_of
 from vademecum.model import Origin, StoreName, ToolSpec
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _FIELD = re.compile(r"^([A-Za-z_][\w-]*):", re.M)
 _WRITABLE, _DATED = frozenset({"name", "description", "type"}), frozenset({"created", "updated"})
 _BETWEEN = re.compile(r"^§[ \t]*(?:\n|\Z)", re.M)
 _HOOK = 150
+LONGEST = 100_000
+"""Characters of a note that a model may write this way: what it writes, it has to read."""
 _TEXT: dict[str, Any] = {"type": "string"}
 
 MEMORY_FILES_TOOL = ToolSpec(
@@ -135,7 +138,7 @@ class _Files:
         return f"Here's the content of {place} with line numbers:\n{shown}"
 
     def _listing(self, place: str) -> str:
-        notes = {f"{NOTES}/{note}.md": len(text.encode()) for note, text in self._note_texts().items()}
+        notes = {f"{NOTES}/{note}.md": len(body.encode()) for note, body in self._bodies().items()}
         stores = {path: len(self._store_text(store).encode()) for path, store in _STORES.items() if self._shown(store)}
         found = notes if place == NOTES else {**stores, **notes}
         rows = [(path, _size(size)) for path, size in found.items()]
@@ -145,10 +148,10 @@ class _Files:
         head = f"Here're the files and directories up to 2 levels deep in {place}, excluding hidden items:"
         return "\n".join([head, f"{_size(sum(found.values()))}\t{place}", *lines])
 
-    def _note_texts(self) -> dict[str, str]:
+    def _bodies(self) -> dict[str, str]:
         held = held_notes(self._notes)
         heads = [head for head in self._notes.list() if not head.skill and link_of(head.slug, skill=False) not in held]
-        return {head.slug: self._notes.read(head.slug).text for head in heads}
+        return {head.slug: _body(self._notes.read(head.slug)) for head in heads}
 
     def _shown(self, store: StoreName) -> tuple[str, ...]:
         return self._memory.shown(self._memory.load(store))
@@ -157,10 +160,14 @@ class _Files:
         return DELIMITER.join(self._shown(store))
 
     def _content(self, place: str) -> str:
-        """The text of a file, as a model is shown it. Raises NotFoundError, RefusedError."""
+        """The text of a file, as a model is shown it, of a note what stands below its front matter.
+
+        Raises NotFoundError, RefusedError.
+        """
         store = _STORES.get(place)
-        text = self._store_text(store) if store else self._note(place).text
-        if not text:
+        if not store:
+            return _body(self._note(place))
+        if not (text := self._store_text(store)):
             raise _missing(place)
         return text
 
@@ -197,7 +204,8 @@ class _Files:
         place = self._file(path)
         if self._exists(place):
             raise UsageError(f"File {place} already exists")
-        return self._written(place, text, f"File created successfully at: {place}")
+        done = f"File created successfully at: {place}"
+        return self._edited(place, text, done) if place in _STORES else self._new_note(place, text, done)
 
     def str_replace(self, path: str, old: str, new: str) -> Answer:
         """Put `new` in the place of the one `old`."""
@@ -216,7 +224,7 @@ class _Files:
         at = text[: text.index(old)].count("\n")
         shown = _numbered(after.split("\n"), max(1, at - 1), at + 3)
         head = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
-        return self._written(place, after, f"{head}\n{shown}")
+        return self._edited(place, after, f"{head}\n{shown}")
 
     def insert(self, path: str, line: object, text: str) -> Answer:
         """Put a text below line number `line`; 0: before the first."""
@@ -227,7 +235,7 @@ class _Files:
                 f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
             )
         lines.insert(line, text.rstrip("\n"))
-        return self._written(place, "\n".join(lines) + "\n", f"The file {place} has been edited.")
+        return self._edited(place, "\n".join(lines) + "\n", f"The file {place} has been edited.")
 
     def delete(self, path: str) -> Answer:
         """Take a file out; a folder is not taken out at once."""
@@ -239,8 +247,11 @@ class _Files:
         done = f"Successfully deleted {place}"
         store = _STORES.get(place)
         if store:
-            gone = [Operation("remove", old_text=text) for text in self._memory.load(store).texts]
-            return self._answered(self._apply(store, gone), done)
+            held, texts = held_entries(self._memory), self._memory.load(store).texts
+            gone = [text for text in texts if sha256_of(text) not in held]
+            if len(gone) < len(texts):
+                done += f". {len(texts) - len(gone)} entries in it are in quarantine and stay."
+            return self._answered(self._apply(store, [Operation("remove", old_text=text) for text in gone]), done)
         return self._answered(self._removed(self._note(place).slug), done)
 
     def rename(self, old_path: str, new_path: str) -> Answer:
@@ -265,37 +276,42 @@ class _Files:
             return self._answered(change, done)
         return self._answered(self._removed(note.slug), done)
 
-    def _written(self, place: str, text: str, done: str) -> Answer:
+    def _edited(self, place: str, text: str, done: str) -> Answer:
+        """Write what a file shows now; of a note description, type and all other fields stay."""
         store = _STORES.get(place)
         if store:
             return self._answered(self._apply(store, self._operations(store, text)), done)
+        note, body = self._note(place), text.strip("\n")
+        hook = note.description or _first(body) or note.slug
+        origin = self._caller.context.writing(body)
+        return self._answered(self._note_write(place, hook, note.type or "reference", body, origin), done)
+
+    def _new_note(self, place: str, text: str, done: str) -> Answer:
+        """Write a note whose text may begin with a front matter of `name`, `description` and `type`."""
         parts, bare = FrontMatter.parse(text), not text.lstrip("\ufeff").startswith("---")
         if parts.problem and not bare:
             raise UsageError(f"The front matter of {place} cannot be read: {parts.problem}. Nothing was written.")
-        self._check_fields(place, text)
+        if more := sorted(_fields(text) - _WRITABLE - _DATED):
+            raise UsageError(
+                f"The front matter of {place} has fields that would not be kept: {', '.join(more)}. Nothing was "
+                "written.",
+                "Say it in the text below.",
+            )
         body = parts.body.strip("\n")
-        first = next((line.strip("# \t") for line in body.split("\n") if line.strip("# \t")), "")
-        before = self._note(place) if self._exists(place) else None
-        hook = one_line(parts.get("description")) or (before.description if before else one_line(first)[:_HOOK])
-        kind = parts.get("type") or (before.type if before else "reference")
+        hook = one_line(parts.get("description")) or _first(body)
         writing = self._caller.context.writing
         found = [writing(one) for one in (hook, body)]
         origin = next((one for one in found if one.kind != "user"), found[0])
-        return self._answered(self._note_write(place, hook, kind, body, origin), done)
-
-    def _check_fields(self, place: str, text: str) -> None:
-        """Raises UsageError when the text says something in its front matter that would not be kept."""
-        before = self._note(place).text if self._exists(place) else ""
-        fixed = _WRITABLE | _DATED if not before else frozenset({"description", "type", *_DATED})
-        kept = [line for line in _head(before) if not _is_field(line, fixed)]
-        if [line for line in _head(text) if not _is_field(line, fixed)] != kept and _head(text):
-            raise UsageError(
-                f"In the front matter of {place} only `description` and `type` can be changed. Nothing was written.",
-                "Say it in the text below.",
-            )
+        return self._answered(self._note_write(place, hook, parts.get("type") or "reference", body, origin), done)
 
     def _note_write(self, place: str, hook: str, kind: str, body: str, origin: Origin) -> NoteChange:
         slug, caller = place.removeprefix(f"{NOTES}/").removesuffix(".md"), self._caller
+        if len(body) > LONGEST:
+            raise UsageError(
+                f"The text of {place} would have {len(body):,} characters, and a note holds {LONGEST:,}. Nothing was "
+                "written.",
+                "Keep what matters, or make several notes of it.",
+            )
         return self._notes.write(
             slug, hook, kind, body, origin=origin, session=caller.session, unattended=caller.unattended
         )
@@ -320,13 +336,15 @@ class _Files:
             lines |= dict(zip(told, kept, strict=True)) if not stays[-1] and len(told) == len(kept) else {}
         kept = Counter(one for one, stay in zip(shown, stays, strict=True) if stay)
         old, made = iter(zip(shown, raw, stays, strict=True)), list[Operation]()
-        gone, new = list[str](), list[str]()
+        gone, new, held = list[str](), list[str](), held_entries(self._memory)
         for at, entry in enumerate((*after, None)):
             if entry is not None and not kept[entry]:  # a line that was not touched is as it was, not as it is shown
                 new.append(unescape("\n".join(lines.get(line, line) for line in entry.split("\n"))))
                 continue
             if _next_kept(old, gone) != entry:
                 raise UsageError("Entries cannot change places. Nothing was written.", "Change one entry at a time.")
+            if any(sha256_of(one) in held for one in gone):
+                raise RefusedError("An entry in it is in quarantine. Nothing was written.", "Leave its line as it is.")
             kept[entry or ""] -= 1
             made += [Operation("replace", one, other) for one, other in zip(new, gone, strict=False)]
             made += [Operation("remove", old_text=one) for one in gone[len(new) :]]
@@ -374,6 +392,16 @@ def _checked(path: str) -> str:
     return "/" + "/".join(parts)
 
 
+def _body(note: Note) -> str:
+    return note.body.strip("\n")
+
+
+def _first(body: str) -> str:
+    """The first line that says something, as the line of the index."""
+    first = next((line.strip("# \t") for line in body.split("\n") if line.strip("# \t")), "")
+    return one_line(first)[:_HOOK]
+
+
 def _missing(place: str) -> NotFoundError:
     return NotFoundError(f"The path {place} does not exist. Please provide a valid path.")
 
@@ -395,8 +423,3 @@ def _head(text: str) -> list[str]:
 
 def _fields(text: str) -> set[str]:
     return set(_FIELD.findall("\n".join(_head(text))))
-
-
-def _is_field(line: str, names: frozenset[str]) -> bool:
-    found = _FIELD.match(line)
-    return found is not None and found[1] in names
