@@ -252,3 +252,42 @@ def test_json_written_strictly_keeps_its_numbers_and_escapes() -> None:
 
     assert raw[2:] in document.bytes()
     assert json.loads(document.bytes())["v"] == 1
+
+
+EMPTY: dict[str, list[bytes]] = {
+    "yaml": [
+        b"mcp_servers: null # x\nm: 1\n",
+        b"mcp_servers: ~\nm: 1\n",
+        b"mcp_servers: {}\nm: 1\n",
+        b"mcp_servers: {  } # c\nm: 1\n",
+        b"mcp_servers:\nm: 1\n",
+        b"mcp_servers:  # none yet\r\nm: 1\r\n",
+        b"m: 1\nmcp_servers: null",
+        b"m: 1",
+    ],
+    "json": [
+        b'{"mcpServers": { }}',
+        b'{\n  "mcpServers": {\n  }\n}',
+        b"{ }",
+        b"{\n}\n",
+        b'{"a":1, "mcpServers": null}',
+    ],
+    "jsonc": [b"{ /* c */ }", b'{\n  "mcpServers": { // x\n }\n}\n'],
+    "toml": [b"m = 1", b"m = 1\r\n\r\n# end", b"[mcp_servers]\n"],
+}
+
+
+@pytest.mark.parametrize(("kind", "raw"), [(kind, raw) for kind, raws in EMPTY.items() for raw in raws])
+def test_what_the_person_had_empty_comes_back_as_they_wrote_it(kind: Any, raw: bytes) -> None:
+    way = WAYS[kind]
+    document = opened(raw, Path("x"), kind)
+    _put(document, way)
+
+    again = opened(document.bytes(), Path("x"), kind)
+    again.before = opened(raw, Path("x"), kind)
+    again.remove((way, "vademecum"))
+    again.tidy(way)
+    again.tidy()
+    again.end_as_before(document.bytes())
+
+    assert again.bytes() == raw

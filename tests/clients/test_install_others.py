@@ -303,3 +303,25 @@ def test_a_change_of_a_large_file_costs_what_our_entries_cost(person: Path, home
     uninstall("gemini-cli", home)
 
     assert settings.read_bytes() == raw + b"// more\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "raw", "edit"),
+    [
+        ("hermes", ".hermes/config.yaml", b"mcp_servers: null # none\nm: 1\n", b"# first\n"),
+        ("hermes", ".hermes/config.yaml", b"m: 1\nmcp_servers: ~", b"# first\n"),
+        ("codex", ".codex/config.toml", b"m = 1", b"# first\n"),
+        ("gemini-cli", ".gemini/settings.json", b'{"hooks": { }, "mcpServers": null}', b"\n"),
+        ("cursor", ".cursor/hooks.json", b'{ "version" : 1, "hooks" : {"stop" : [ ]} }', b"\n"),
+    ],
+)
+def test_after_an_edit_elsewhere_every_other_byte_is_as_it_was(
+    person: Path, home: Home, name: str, where: str, raw: bytes, edit: bytes
+) -> None:
+    _write(person / where, raw)
+    install(name, home, ME)
+    (person / where).write_bytes(edit + (person / where).read_bytes())
+
+    uninstall(name, home)
+
+    assert (person / where).read_bytes() == edit + raw

@@ -301,16 +301,16 @@ def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit
         return Edit(path, None, None, "none", ())
     document, lines, client = _opened(path, raw, place, scope), list[str](), place.client
     known, original = ledger.original(path, raw)
-    way, before = client.servers.way, None if known else _opened(path, ledger.put_aside(path), place, scope)
+    way, document.before = client.servers.way, None if known else _opened(path, ledger.put_aside(path), place, scope)
     if _same(path, place.servers(scope)):
         servers = document.get(*way)
         for name, entry in list(cast("dict[str, object]", servers).items() if isinstance(servers, dict) else ()):
             if our_server(entry, client.name) and _may_go(named(entry), home):
                 lines += _minus(document.remove((*way, name)))
                 for depth in range(len(way), 0, -1):
-                    _drop_empty(document, before, way[:depth])
+                    document.tidy(*way[:depth])
     if _same(path, place.hooks(scope)) and client.hooks is not None:
-        lines += _remove_hooks(document, before, client, home)
+        lines += _remove_hooks(document, client, home)
     if known and lines:
         return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
     left = dict(document.value)
@@ -319,10 +319,14 @@ def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit
             del left[name]
     if lines and not left and not ledger.existed(path):
         return Edit(path, raw, None, "delete", tuple(lines))
+    if lines:
+        if not document.value:
+            document.tidy()
+        document.end_as_before(raw)
     return _edit(path, raw, document, lines)
 
 
-def _remove_hooks(document: Document, before: Document | None, client: Client, home: Home) -> list[str]:
+def _remove_hooks(document: Document, client: Client, home: Home) -> list[str]:
     lines = list[str]()
     if client.hooks is None:
         return lines
@@ -330,15 +334,9 @@ def _remove_hooks(document: Document, before: Document | None, client: Client, h
         lines += _minus(document.remove(way))
         if client.hooks.groups and not document.get(*way[:-1]):
             document.remove(way[:-2])
-        _drop_empty(document, before, way[:2])
-        _drop_empty(document, before, way[:1])
+        document.tidy(*way[:2])
+        document.tidy(*way[:1])
     return lines
-
-
-def _drop_empty(document: Document, before: Document | None, way: Sequence[Step]) -> None:
-    """Take out what only held entries of ours, but not what the person had empty (nothing to do without `before`)."""
-    if before is not None and before.get(*way) is None:
-        document.drop_empty(*way)
 
 
 def _first_of_ours(document: Document, client: Client, home: Home | None = None) -> tuple[Step, ...] | None:

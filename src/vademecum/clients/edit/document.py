@@ -28,6 +28,9 @@ class Document:
     format = ""
     hint = "Correct the file, then try again."
 
+    before: Document | None = None
+    """What the person had before anything was put in, where that is known: what was empty there comes back so."""
+
     def __init__(self, raw: bytes, path: Path) -> None:
         self.path = path
         self.bom = codecs.BOM_UTF8 if raw.startswith(codecs.BOM_UTF8) else b""
@@ -83,6 +86,31 @@ class Document:
         """Take out the member or item at `way`."""
         raise NotImplementedError
 
+    def tidy(self, *way: Step) -> None:
+        """Take out what is empty at `way` now, or write it as the person had it."""
+        if not self.was_there(way):
+            self.drop_empty(*way)
+        elif not self.get(*way):
+            self._give_back(way)
+
+    def was_there(self, way: Sequence[Step]) -> bool:
+        """True when the person had a member at `way`, even an empty one."""
+        if self.before is None or not way:
+            return self.before is not None
+        held = self.before.get(*way[:-1])
+        return isinstance(held, dict) and way[-1] in held
+
+    def end_as_before(self, raw: bytes) -> None:
+        """Without a line end at the end where the person had none and it went in with ours; `raw` is with ours."""
+        if self.before is None or not self.text.endswith("\n") or self.before.text[-1:] in ("", "\n"):
+            return
+        last, was = self.text.splitlines()[-1], self.before.text.splitlines()[-1]
+        if last == was and raw.decode("utf-8", "replace").splitlines()[-1] != last:
+            self._commit_same(self.text.removesuffix("\n").removesuffix("\r"))
+
+    def _give_back(self, way: Sequence[Step]) -> None:
+        """Write what is empty at `way` as the person had it, where the format leaves traces."""
+
     def drop_empty(self, *way: Step) -> None:
         """Take out the mapping or list at `way` when nothing is in it, not even a comment."""
         value = self.get(*way)
@@ -102,6 +130,16 @@ class Document:
         if found is None or not any(found == one for one in (expected, *_shrunk(expected, way, gone))):
             raise self._unsafe()
         self.text, self.value = text, found
+
+    def _commit_same(self, text: str) -> None:
+        """Take `text` if it says the same."""
+        try:
+            same = self._parse(text) == self.value
+        except (ValueError, RecursionError):
+            same = False
+        if not same:
+            raise self._unsafe()
+        self.text = text
 
     def _unsafe(self) -> UnreadableError:
         return UnreadableError(

@@ -188,6 +188,19 @@ class Document(document.Document):
         self._commit(before + rest, way, gone=True)
         return gone
 
+    def _give_back(self, way: Sequence[Step]) -> None:
+        before = self.before
+        if not isinstance(before, Document) or (not way and (self._folded or before._folded)):
+            return
+        there, start = before._locate(way), self._locate(way)
+        was = before.text[before._at(there) : before._at(before._end(there))]
+        at, end = self._at(start), self._at(self._end(start))
+        text = self.text[:at] + was + self.text[end:]
+        if was == "null":
+            self._commit(text, way, None)
+        elif was.split() == self.text[at:end].split() or "".join(was.split()) in ("{}", "[]"):
+            self._commit_same(text)
+
     def _ended(self, text: str, rest: str) -> str:
         """`text` without the blanks at its end, but with the line end that a comment there needs before `rest`."""
         bare = text.rstrip(" \t\r\n")

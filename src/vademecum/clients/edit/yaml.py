@@ -71,7 +71,8 @@ class Document(document.Document):
         if self._in_braces(key):
             return self._out_of_braces(key, found, way)
         start, end = self._span(key, found)
-        if len(way) > 1 and len(cast("dict[str, object]", self.get(*way[:-1]))) == 1:
+        alone = len(way) > 1 and len(cast("dict[str, object]", self.get(*way[:-1]))) == 1
+        if alone and not self.was_there(way[:-1]):
             parent, holder = self._find(way[:-1])
             first, last = self._span(parent, holder)
             if not (self.text[self._line_end(parent.end_mark.index) : start] + self.text[end:last]).strip():
@@ -79,6 +80,18 @@ class Document(document.Document):
         gone = self.text[start:end]
         self._commit(self.text[:start] + self.text[end:], way, gone=True)
         return gone
+
+    def _give_back(self, way: Sequence[Step]) -> None:
+        before = self.before
+        if not isinstance(before, Document) or not way:
+            return
+        (key, found), (was_key, was) = self._find(way), before._find(way)
+        piece = before.text[was_key.end_mark.index : was.end_mark.index]
+        if was.start_mark.index == was.end_mark.index or "\n" in piece or found.start_mark.index < found.end_mark.index:
+            return  # no value then, or one now
+        at = self.text.index(":", key.end_mark.index)
+        text = self.text[:at] + piece + self.text[at + 1 :]
+        self._commit(text, way, before.get(*way))
 
     def _in_braces(self, key: Any) -> bool:
         return bool(self.text[self.text.rfind("\n", 0, key.start_mark.index) + 1 : key.start_mark.index].strip())
