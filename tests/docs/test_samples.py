@@ -41,6 +41,8 @@ NEEDS_A_PERSON = (
     "claude ",
 )
 """Commands that wait for input, serve until stopped, or belong to another program; each has tests of its own."""
+FOLLOWED = ("README.md", "adopt.md")
+"""Pages that somebody types from top to bottom: what they put in is kept, and what they ask is answered."""
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
@@ -88,6 +90,8 @@ def test_the_commands_of_a_page_run_in_their_order(page: Path, tmp_path: Path) -
     for line in commands(page):
         done = subprocess.run(line, shell=True, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        if page.name in FOLLOWED and line.startswith(("vademecum recall", "vademecum memory add")):
+            assert not re.search("Nothing found|waits for", done.stdout), f"{line}\n{done.stdout}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

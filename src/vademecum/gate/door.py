@@ -27,7 +27,7 @@ from vademecum.late import replace
 from vademecum.store.proposals import ProposalStore
 from vademecum.store.verdicts import VerdictStore
 
-RULES_VERSION = f"1/{unicodedata.unidata_version}"
+RULES_VERSION = f"2/{unicodedata.unidata_version}"
 """Changes with the rules and with Python's Unicode tables; verdicts of other versions are not used."""
 
 _REMEMBERED, _LONGEST_REMEMBERED = 1024, 4000
