@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from vademecum.clients.install import install, uninstall
 from vademecum.clients.place import Place
 from vademecum.clients.status import client_status
 from vademecum.clients.wanted import executable
-from vademecum.errors import RefusedError
+from vademecum.errors import RefusedError, UsageError
 from vademecum.home import Home
 from vademecum.model import Actor
 from vademecum.surfaces.cli import main
@@ -325,3 +328,71 @@ def test_after_an_edit_elsewhere_every_other_byte_is_as_it_was(
     uninstall(name, home)
 
     assert (person / where).read_bytes() == edit + raw
+
+
+def test_two_clients_that_are_taken_out_at_once_leave_no_block_behind(person: Path, home: Home) -> None:
+    agents = person / "work/AGENTS.md"
+    agents.write_bytes(b"# Ours\n")
+    for name in ("codex", "opencode"):
+        install(name, home, ME, scope="project")
+    command = [executable(), "--home", str(home.root), "client", "uninstall", "--project"]
+
+    running = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in ("codex", "opencode")]
+
+    assert [process.wait() for process in running] == [0, 0]
+    assert agents.read_bytes() == b"# Ours\n"
+
+
+def test_an_install_waits_for_another_of_the_same_home(person: Path, home: Home) -> None:
+    from vademecum.clients.edit.files import one_at_a_time
+
+    command = [executable(), "--home", str(home.root), "--agent", "lyra", "client", "install", "codex"]
+    with one_at_a_time(home, dry_run=False):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        process.stderr.readline()  # the agent is new: what comes next is the install
+        assert not (person / ".codex/config.toml").exists()
+    process.communicate()
+
+    assert process.returncode == 0
+    assert Place.find("codex").is_registered("user")
+
+
+def test_what_a_killed_writer_left_beside_the_file_goes_with_the_next_run(person: Path, home: Home) -> None:
+    folder = person / ".codex"
+    old, new, other = (
+        folder / f".{name}.0123456789a{n}.tmp" for n, name in enumerate(("config.toml", "config.toml", "x"))
+    )
+    for path in (old, new, other):
+        _write(path, b"half")
+    os.utime(old, (1, 1))
+    os.utime(other, (1, 1))
+
+    install("codex", home, ME)
+
+    assert [path.exists() for path in (old, new, other)] == [False, True, True]
+
+
+def test_what_the_person_set_in_our_entry_stays_when_it_is_corrected(person: Path, home: Home) -> None:
+    install("codex", home, ME, command="/old/vademecum")
+    config = person / ".codex/config.toml"
+    config.write_text(
+        config.read_text()
+        .replace("command =", "startup_timeout_sec = 30\ncommand =")
+        .replace("VADEMECUM_AGENT", 'KEY = "x"\nVADEMECUM_AGENT')
+    )
+
+    install("codex", home, ME)
+
+    entry = tomllib.loads(config.read_text())["mcp_servers"]["vademecum"]
+    assert (entry["command"], entry["startup_timeout_sec"], entry["env"]["KEY"]) == (executable(), 30, "x")
+    assert not install("codex", home, ME).changed
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("actor", [Actor("a\nb"), Actor("a", "b\r"), Actor("a\u2028b"), Actor("\x1b[2J")])
+def test_a_name_on_several_lines_is_refused(person: Path, home: Home, name: str, actor: Actor) -> None:
+    with pytest.raises(UsageError):
+        install(name, home, actor, rules=False)
+
+    assert set(_files(Place.find(name), "user").values()) == {None}

@@ -17,7 +17,18 @@ from vademecum.clients.catalogue import NAMES
 from vademecum.clients.catalogue.machine import Machine
 from vademecum.clients.catalogue.types import Client, Scope
 from vademecum.clients.edit import block
-from vademecum.clients.edit.files import Change, Edit, FileChange, Ledger, carry_out, check_writable, read, write_all
+from vademecum.clients.edit.files import (
+    Change,
+    Edit,
+    FileChange,
+    Ledger,
+    carry_out,
+    check_writable,
+    clear_leftovers,
+    one_at_a_time,
+    read,
+    write_all,
+)
 from vademecum.clients.edit.formats import opened
 from vademecum.clients.place import (
     SERVER,
@@ -31,7 +42,7 @@ from vademecum.clients.place import (
     our_server,
     runs_vademecum,
 )
-from vademecum.clients.wanted import Wanted, executable
+from vademecum.clients.wanted import OURS, Wanted, checked, executable
 from vademecum.errors import RefusedError, UsageError
 from vademecum.home import Home
 from vademecum.late import dataclass
@@ -83,7 +94,14 @@ def install(
     client = place.client
     _require(client, scope, place.servers(scope))
     line = command or (executable() if scope == "user" else "vademecum")
+    checked(home, actor)
     wanted = Wanted(client, home, actor, scope, line, place.machine.platform)
+    with one_at_a_time(home, dry_run=dry_run):
+        return _installed(place, wanted, rules, dry_run=dry_run)
+
+
+def _installed(place: Place, wanted: Wanted, rules: bool | None, *, dry_run: bool) -> ClientReport:
+    client, scope, home = place.client, wanted.scope, wanted.home
     _refuse_double(place, scope)
     _refuse_another(place, scope, wanted)
     found = [_with_entries(path, place, scope, wanted) for path in _settings(place, scope)]
@@ -101,7 +119,7 @@ def install(
     kept = {} if dry_run else carry_out(home, due)
     edits = [one.edit for one in planned]
     changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit in edits)
-    return ClientReport(name, scope, dry_run, changes, tuple(notes) if due else ())
+    return ClientReport(client.name, scope, dry_run, changes, tuple(notes) if due else ())
 
 
 def uninstall(
@@ -120,6 +138,12 @@ def uninstall(
     """
     place = Place.find(name, project, machine)
     _require(place.client, scope, place.servers(scope))
+    with one_at_a_time(home, dry_run=dry_run or not home.root.exists()):
+        return _uninstalled(place, home, scope, dry_run=dry_run)
+
+
+def _uninstalled(place: Place, home: Home, scope: Scope, *, dry_run: bool) -> ClientReport:
+    name = place.client.name
     edits, notes = list[tuple[Edit, str]](), list[str]()
     for file in _settings(place, scope):
         edits.append((_without_entries(file, place, scope, home), name))
@@ -141,6 +165,8 @@ def uninstall(
         if edit.action != "none":
             check_writable(edit.path)
     if not dry_run:
+        for edit, _ in edits:
+            clear_leftovers(edit.path)
         write_all([edit for edit, _ in edits if edit.action != "none"])
         for edit, owner in edits:
             Ledger(home, owner).forget(edit.path)
@@ -264,7 +290,19 @@ def _add_server(document: Document, wanted: Wanted) -> list[str]:
     name = next((name for name, found in servers.items() if our_server(found, wanted.client.name)), None)
     if name is None:
         return _plus(document.insert(way, SERVER, entry))
+    entry = _with_theirs(servers[name], entry)
     return _plus(document.replace((*way, name), entry)) if servers[name] != entry else []
+
+
+def _with_theirs(held: object, entry: dict[str, Any]) -> dict[str, Any]:
+    """Our `entry` with what the person set besides in the one that is there: a time limit, a variable."""
+    made = {**cast("dict[str, Any]", held), **entry}
+    for name in ("env", "environment"):
+        if isinstance(entry.get(name), dict):
+            there = cast("dict[str, Any]", held).get(name)
+            theirs = cast("dict[str, Any]", there) if isinstance(there, dict) else {}
+            made[name] = {one: two for one, two in theirs.items() if one not in OURS} | entry[name]
+    return made
 
 
 def _add_hooks(document: Document, wanted: Wanted) -> list[str]:

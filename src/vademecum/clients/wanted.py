@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from vademecum.clients.catalogue.machine import Platform
 from vademecum.clients.catalogue.types import Client, Event, Hooks, Scope
@@ -22,6 +23,9 @@ from vademecum.errors import UsageError
 from vademecum.home import Home
 from vademecum.late import dataclass
 from vademecum.model import Actor
+
+OURS = (MARK, "VADEMECUM_AGENT", "VADEMECUM_HOME", "VADEMECUM_USER")
+"""The variables that we set."""
 
 
 def executable() -> str:
@@ -35,6 +39,16 @@ def executable() -> str:
             "Install it (`pip install .`, `uv tool install`, `pipx install`), then try again.",
         )
     return str(Path(found).absolute())
+
+
+def checked(home: Home, actor: Actor) -> None:
+    """Raises UsageError for a name on several lines, or with what drives a terminal: it goes into others' files."""
+    for name in (actor.agent, actor.user, str(home.root)):
+        if any(category(character) in ("Cc", "Zl", "Zp", "Cs") for character in name):
+            raise UsageError(
+                "A name of an agent, a user or a folder is one line of text. Nothing was changed.",
+                "Give the name alone.",
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,18 @@ counts as never begun: until a file holds what was meant, the ledger says what i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from vademecum.errors import ConflictError, RefusedError, UnreadableError, VademecumError
-from vademecum.files import write_atomic
+from vademecum.files import leftovers, locked, write_atomic
 from vademecum.home import Home
 
 Action = Literal["create", "change", "restore", "delete", "none"]
@@ -163,10 +164,33 @@ class Ledger:
         self._record(path).unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def one_at_a_time(home: Home, *, dry_run: bool) -> Generator[None]:
+    """One install or uninstall of a home looks and writes at a time; a dry run locks nothing.
+
+    Raises LockedError when another takes longer than ten seconds.
+    """
+    folder = home.backups / "clients"
+    if dry_run:
+        yield
+        return
+    with locked(folder / "clients", at=folder / "clients.lock"):
+        yield
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove what we left beside `path` when we were killed while writing it, an hour ago or more."""
+    target = Path(os.path.realpath(path))
+    for left in leftovers(target.parent):
+        if left.name.startswith(f".{target.name}."):
+            left.unlink(missing_ok=True)
+
+
 def carry_out(home: Home, changes: Sequence[Change]) -> dict[Path, Path | None]:
     """Write all changes, or none, with what was there put aside; where, for each path. Raises what `write_all` does."""
     for change in changes:
         check_writable(change.edit.path)
+        clear_leftovers(change.edit.path)
     kept, ledgers = dict[Path, Path | None](), list[tuple[Ledger, Path]]()
     try:
         for change in changes:

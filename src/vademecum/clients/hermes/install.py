@@ -14,11 +14,22 @@ from pathlib import Path
 from typing import Any, cast
 
 from vademecum.clients.catalogue.machine import Machine
-from vademecum.clients.edit.files import Change, Edit, FileChange, Ledger, carry_out, check_writable, read, write_all
+from vademecum.clients.edit.files import (
+    Change,
+    Edit,
+    FileChange,
+    Ledger,
+    carry_out,
+    check_writable,
+    clear_leftovers,
+    one_at_a_time,
+    read,
+    write_all,
+)
 from vademecum.clients.edit.formats import opened
 from vademecum.clients.install import ClientReport
 from vademecum.clients.place import Named, Place, is_vademecum, misshapen, named, our_server
-from vademecum.clients.wanted import executable
+from vademecum.clients.wanted import checked, executable
 from vademecum.errors import RefusedError, UsageError
 from vademecum.home import Home
 from vademecum.model import Actor
@@ -54,6 +65,7 @@ def plug_in(
     registered), UnreadableError, ConflictError or StorageError; then nothing was changed.
     """
     root, place = _hermes(machine)
+    checked(home, actor)
     for where, name, entry in place.registered_servers():
         if is_vademecum(name, entry):
             raise RefusedError(
@@ -68,7 +80,8 @@ def plug_in(
     for edit in due:
         check_writable(edit.path)
     ours = {edit.path: edit.path.name in FILES and edit.before is not None for edit in due}
-    kept = {} if dry_run else carry_out(home, [Change(edit, OWNER, ours[edit.path]) for edit in due])
+    with one_at_a_time(home, dry_run=dry_run):
+        kept = {} if dry_run else carry_out(home, [Change(edit, OWNER, ours[edit.path]) for edit in due])
     changes = tuple(FileChange(edit.path, edit.action, edit.lines, kept.get(edit.path)) for edit in edits)
     return ClientReport("hermes", "user", dry_run, changes, NOTES if due else ())
 
@@ -91,6 +104,8 @@ def unplug(home: Home, *, dry_run: bool = False, machine: Machine | None = None)
     for edit in edits:
         check_writable(edit.path)
     if not dry_run:
+        for edit in edits:
+            clear_leftovers(edit.path)
         write_all([edit for edit in edits if edit.action != "none"])
         for edit in edits:
             ledger.forget(edit.path)
@@ -215,8 +230,10 @@ def _without_provider(path: Path, ledger: Ledger, notes: list[str]) -> Edit:
             f"{path} names vademecum, which was not put there from this home: `hermes memory off` takes it out."
         )
         return Edit(path, raw, raw, "none", ())
+    document.before = opened(ledger.put_aside(path), path, "yaml")
     text = document.remove(("memory", "provider"))
-    document.drop_empty("memory")
+    document.tidy("memory")
+    document.end_as_before(raw)
     known, original = ledger.original(path, raw)
     lines = tuple(f"- {line}" for line in text.strip("\n").split("\n"))
     if known:
