@@ -376,3 +376,48 @@ def test_an_export_does_not_go_into_the_home_itself(tmp_path: Path) -> None:
     with vademecum.open(tmp_path / "one") as vm, pytest.raises(UsageError):
         export(vm, tmp_path / "one" / "agents" / "out")
     assert not (tmp_path / "one" / "agents" / "out").exists()
+
+
+def test_records_that_were_tampered_with_are_cleaned_or_named_and_the_rest_comes_in(tmp_path: Path) -> None:
+    with filled(tmp_path / "one") as vm:
+        export(vm, tmp_path / "out")
+    records = tmp_path / "out" / "records"
+
+    def tampered(kind: str, **changes: object) -> None:
+        first, *rest = (records / f"{kind}.jsonl").read_text().splitlines()
+        again = json.loads(first) | changes
+        (records / f"{kind}.jsonl").write_text("".join(f"{line}\n" for line in (json.dumps(again), *rest)))
+
+    learnt = json.loads((records / "facts.jsonl").read_text().splitlines()[0])
+    learnt["evidence"][0]["quote"] = f"The key is {SECRET}."
+    tampered("facts", evidence=learnt["evidence"])
+    tampered("messages", source=f"s {SECRET}", time=0)
+    tampered("proposals", text="hid\u202eden")
+    tampered("entries", created_at=2**70)
+    tampered("quarantine", selector="nonsense")
+    with (records / "messages.jsonl").open("a") as out:
+        out.write('{"session": ' + "[" * 100_000 + "\n")
+    with (records / "uses.jsonl").open("a") as out:
+        out.write('{"agent": 5, "slug": [], "seen_at": "x", "uses": {}}\n')
+    report = import_vademecum(Home(tmp_path / "two"), tmp_path / "out", by=PERSON)
+    named = {problem.path.name for problem in report.problems if problem.line}
+    assert named == {"proposals.jsonl", "entries.jsonl", "quarantine.jsonl", "messages.jsonl", "uses.jsonl"}
+    with vademecum.open(tmp_path / "two") as vm:
+        assert vm.quarantine.list() == ()
+        assert len(vm.bank.list(include_closed=True)) == 3
+    texts = b"".join(path.read_bytes() for path in (tmp_path / "two").rglob("state.db*"))
+    assert SECRET.encode() not in texts
+
+
+@pytest.mark.parametrize("changes", [{"counts": 5, "files": [1]}, {"user": 5}])
+def test_a_manifest_of_a_wrong_shape_is_no_crash(tmp_path: Path, changes: dict[str, object]) -> None:
+    with vademecum.open(tmp_path / "one") as vm:
+        vm.session().user("Hello.")
+        export(vm, tmp_path / "out")
+    manifest = tmp_path / "out" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | changes))
+    report = import_vademecum(Home(tmp_path / "two"), tmp_path / "out", by=PERSON)
+    assert report.sessions == ("files" not in changes)
+    manifest.write_text("[" * 100_000)
+    with pytest.raises(UnreadableError):
+        import_vademecum(Home(tmp_path / "three"), tmp_path / "out", by=PERSON)

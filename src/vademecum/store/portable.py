@@ -243,13 +243,13 @@ def put_proposal(db: Database, record: Mapping[str, Any]) -> None:
         _put(db, "promotions", ("proposal", "source", "text"), (record["id"], beside["source"], beside["text"]))
 
 
-def put_plain(db: Database, kind: str, records: Iterator[Mapping[str, Any]]) -> int:
-    """Put the records of a kind in the place of all that the table has; how many. In one transaction of the caller."""
-    table, columns, _ = PLAIN[kind]
+def clear_plain(db: Database, kind: str) -> None:
+    """Take out all that the table of a kind has, since an import brings what is to be there."""
     where = " WHERE source <> 'vademecum'" if kind == "imported" else ""
-    db.execute(f"DELETE FROM {table}{where}")
-    count = 0
-    for record in records:
-        _put(db, table, columns, [record[name] for name in columns])
-        count += 1
-    return count
+    db.execute(f"DELETE FROM {PLAIN[kind][0]}{where}")
+
+
+def put_plain(db: Database, kind: str, record: Mapping[str, Any]) -> None:
+    """Store a record of a kind. Raises KeyError for one without its columns."""
+    table, columns, _ = PLAIN[kind]
+    _put(db, table, columns, [record[name] for name in columns])

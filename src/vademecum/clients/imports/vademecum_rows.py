@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from vademecum.bank.facts.rows import words_of
 from vademecum.clients.export import RECORDS
 from vademecum.clients.imports.report import Tally
-from vademecum.errors import RefusedError, UsageError
+from vademecum.errors import BlockedError, RefusedError, UsageError
 from vademecum.gate.candidate import Candidate, Effect
+from vademecum.gate.selector import Selector
 from vademecum.model import Actor, Origin
 from vademecum.sessions.indexing import index_text, searchable
 from vademecum.store import facts, messages, portable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from vademecum.agent.vademecum import Vademecum
 
 Lines = Iterator[tuple[int, dict[str, Any]]]
-_WRONG = (KeyError, TypeError, ValueError, AttributeError, UsageError)
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, UsageError)
 """What a record raises that does not have the columns or values of its kind."""
 
 
@@ -81,7 +82,7 @@ class Loading:
         def store(record: dict[str, Any]) -> None:
             n, actor = self._sessions[record["session"]]
             Origin.parse(record["origin"])
-            record["content"] = redactor.clean(record["content"])
+            self._clean(record, "content", "source", "speaker", "tool", "channel")
             calls = None if record["calls"] is None else json.loads(record["calls"])
             clean = redactor.value(calls)
             if clean != calls:
@@ -102,6 +103,11 @@ class Loading:
         if facts.by_id(db, record["id"], None) is not None:
             self._tally.known += 1
             return
+        self._clean(record, "text", "key", "speaker", "entities", "detail")
+        self._check(record["entities"], record["detail"])
+        for one in record["evidence"]:
+            self._clean(one, "quote", "speaker")
+            self._check(one["quote"])
         origin, actor = Origin.parse(record["origin"]), Actor(record["agent"], record["user"])
         detail = json.loads(record["detail"])
         effect = Effect("", record["text"])
@@ -126,19 +132,44 @@ class Loading:
 
     def proposals(self, lines: Lines) -> Iterator[None]:
         """Step 5."""
-        return self._each("proposals", lines, lambda record: portable.put_proposal(self._vm.db, record))
+
+        def store(record: dict[str, Any]) -> None:
+            Origin.parse(record["origin"])
+            self._clean(record, "text", "before", "reason", "decision", "draft")
+            if record["promotes"] is not None:
+                self._clean(record["promotes"], "text")
+            self._check(record["text"], record["draft"])
+            portable.put_proposal(self._vm.db, record)
+
+        return self._each("proposals", lines, store)
+
+    def _clean(self, record: dict[str, Any], *names: str) -> None:
+        """Replace secrets in the texts of these names."""
+        for name in names:
+            if isinstance(value := record.get(name), str):
+                record[name] = self._vm.redactor.clean(value)
+
+    def _check(self, *texts: object) -> None:
+        """Raises BlockedError for a text with characters that hide something, also when it is written as JSON."""
+        for text in texts:
+            if not isinstance(text, str) or not text:
+                continue
+            plain = json.dumps(json.loads(text), ensure_ascii=False) if text[0] in "[{" else text
+            if found := self._vm.gate.inspect(plain):
+                raise BlockedError(" ".join(finding.message for finding in found))
 
     def plain(self, kind: str, lines: Lines) -> None:
         """A kind of `portable.PLAIN`, in the place of what the table has."""
-        path = self._folder / RECORDS / f"{kind}.jsonl"
-        columns = portable.PLAIN[kind][1]
-
-        def good() -> Iterator[dict[str, Any]]:
+        path, db = self._folder / RECORDS / f"{kind}.jsonl", self._vm.db
+        with db.atomic():
+            portable.clear_plain(db, kind)
             for number, record in lines:
-                if all(name in record for name in columns):
-                    yield record
-                else:
-                    self._tally.problem(path, number, f"it is no record of {kind}")
-
-        with self._vm.db.atomic():
-            portable.put_plain(self._vm.db, kind, good())
+                try:
+                    if kind == "entries":
+                        Origin.parse(record["origin"])
+                    if kind == "quarantine" and record["selector"]:
+                        Selector.parse(record["selector"])
+                    with portable.one_record(db):
+                        portable.put_plain(db, kind, record)
+                except _WRONG as error:
+                    self._tally.problem(path, number, f"it is no record of {kind} ({type(error).__name__}: {error})")
