@@ -92,7 +92,7 @@ def test_a_line_with_a_time_that_no_display_can_show_is_named_and_left_out(cli: 
 )
 def test_odd_times_that_are_stored_already_break_no_command(cli: Cli, tmp_path: Path, at: int, zone: str) -> None:
     vm = vademecum.open(cli.home, config={"memory.provider": "bank", "embedder": "off"})
-    with vm.session(channel="x") as session, session.turn("we use tool x") as turn:
+    with vm.session(channel="x") as session, session.turn("We decided to use tool x.") as turn:
         turn.answer("Yes.")
     vm.bank.retain("The server is in Graz")
     vm.close()

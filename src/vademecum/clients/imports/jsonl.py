@@ -73,7 +73,7 @@ class _Lines:
         line: dict[str, Any] = found.value
         kind, given = text_of(line.get("type")), line.get("time")
         if given and kind in _TIMED and moment(given) is None:
-            return f"its `time` {str(given)[:40]!r} is no ISO 8601 time from the year 1000 to 9998; it was left out"
+            return f"its `time` {str(given)[:40]!r} is no ISO 8601 time from the year 1000 to 9998"
         if not kind and isinstance(line.get("messages"), list):
             return self._conversation(found)
         match kind:
