@@ -260,7 +260,14 @@ def test_a_person_gets_what_is_kept_of_them_and_nothing_of_others(tmp_path: Path
     with filled(tmp_path / "one") as vm:
         vm.memory.add("memory", "Ana's cat is ill.", origin=PERSON)
         vm.notes.write("Ana", "Of Ana", "user", "Ana likes rain.", origin=Origin.assistant().joined(Origin.user("Ana")))
+        both = Origin.assistant().joined(Origin.user("Ana"), Origin.user("bob"))
+        vm.notes.write("Both", "Of both", "user", "Bob snores at night.", origin=both)
+        vm.as_(user="bob").bank.retain("Ana's cat is called Miso.", origin=Origin.user("bob"), scope="user")
+        told = vm.as_(user="Ana").session()
+        told.observe("Bob says that he sings.", Origin.tool("chat", "room").joined(Origin.user("bob")))
+        told.tool("note", {"action": "read", "name": "release-steps"})
         shown = vm.review.pending()
+        vm.review.approve(next(one.id for one in shown if "snores" in one.text), by=PERSON)
         vm.review.approve(next(one.id for one in shown if "rain" in one.text), by=PERSON)
         export(vm, tmp_path / "out", user="Ana")
     files = tree(tmp_path / "out")
@@ -269,7 +276,12 @@ def test_a_person_gets_what_is_kept_of_them_and_nothing_of_others(tmp_path: Path
     assert "Has a cat." in text
     assert "Fridays" not in text
     assert "Prefers tea" not in text
-    assert "Ana likes rain." in (tmp_path / "out" / "records" / "elsewhere.jsonl").read_text()
+    assert "snores" not in text
+    assert "sings" not in text
+    assert "Tag, build" not in text
+    elsewhere = (tmp_path / "out" / "records" / "elsewhere.jsonl").read_text()
+    assert "Ana likes rain." in elsewhere
+    assert '"place":"both"' in elsewhere
     assert [name for name in files if name.startswith("agents/")] == ["agents/default/memories/users/%41na/USER.md"]
     report = import_vademecum(Home(tmp_path / "two"), tmp_path / "out", by=PERSON)
     assert report.problems == ()

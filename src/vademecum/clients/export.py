@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vademecum.clients.export_files import agent_files, config_text, copies_elsewhere, vault_of
+from vademecum.clients.export_files import agent_files, config_text, vault_of
 from vademecum.clients.export_pages import facts_page, readme, session_page
+from vademecum.clients.export_person import copies_elsewhere, own_facts, own_messages
 from vademecum.errors import ConflictError, NotFoundError, StorageError, UsageError
 from vademecum.files import fsync_folder
 from vademecum.home import folder_name
@@ -115,7 +116,7 @@ def _write_all(
         for file in files:
             writer.put(file.name, file.data)
     _write_sessions(vm, writer, user, progress)
-    writer.records("facts", portable.facts(vm.db, user))
+    writer.records("facts", own_facts(portable.facts(vm.db, user), user))
     writer.records("links", portable.links(vm.db, user))
     writer.records("proposals", portable.proposals(vm.db, user))
     for kind in portable.PLAIN:
@@ -124,7 +125,7 @@ def _write_all(
     if elsewhere:
         writer.records("elsewhere", elsewhere)
     with writer.opened("facts.md") as page:
-        for text in facts_page(portable.facts(vm.db, user)):
+        for text in facts_page(own_facts(portable.facts(vm.db, user), user)):
             page(text)
 
 
@@ -136,7 +137,9 @@ def _write_sessions(vm: Vademecum, writer: _Writer, user: str | None, progress: 
             page = f"conversations/{folder_name(session['agent'], any_case=True)}"
             page += f"/{folder_name(session['user'], any_case=True)}/{session['id']}.md"
             with writer.opened(page) as write:
-                for text, message in session_page(session, portable.messages(vm.db, n, session["id"])):
+                said_there = portable.messages(vm.db, n, session["id"])
+                shown = said_there if user is None else own_messages(said_there, user)
+                for text, message in session_page(session, shown):
                     write(text)
                     if message is not None:
                         out(line_of(message))

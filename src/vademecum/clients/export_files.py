@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vademecum.agent.vademecum import agent_names
 from vademecum.clients.edit.yaml import Document
 from vademecum.disk import read_bytes, strange, to_bytes, to_text
 from vademecum.errors import UnreadableError
-from vademecum.gate.selector import Copy, Selector
 from vademecum.home import AgentFolder, folder_name
 from vademecum.late import dataclass
-from vademecum.model import OWNER
 from vademecum.vault.paths import VaultPaths
 
 if TYPE_CHECKING:
@@ -130,26 +128,3 @@ def _of_vault(vm: Vademecum, root: Path, notes: list[str]) -> Iterator[Taken]:
     pinned = read_bytes(vm.home.keys / "pinned.json")
     if pinned is not None:
         yield Taken("keys/pinned.json", pinned)
-
-
-def copies_elsewhere(vm: Vademecum, user: str) -> Iterator[dict[str, Any]]:
-    """What was made of a person's words in what is not theirs: entries, notes, daily notes, pages of every agent.
-
-    Of what holds their words but was written by somebody else only these words are told, and where they stand.
-    """
-    from vademecum.agent.forget import same_words, words_of
-    from vademecum.agent.quarantine import copies_of
-
-    def told(agent: str, copy: Copy, text: str, origin: str) -> Iterator[dict[str, Any]]:
-        own = copy.tier == "core" and copy.place == "user" and copy.user == user
-        if not own and copy.tier not in ("sessions", "facts", "proposals"):
-            yield {"agent": agent, "tier": copy.tier, "place": copy.place, "origin": origin, "text": text}
-
-    for name in agent_names(vm.home, vm.config):
-        mine = vm.as_(agent=name, user=OWNER)
-        found = copies_of(mine, Selector("user", user))
-        for copy in found:
-            yield from told(name, copy, copy.text, copy.origin)
-        for text in words_of(found):
-            for copy in same_words(mine, [text], found):
-                yield from told(name, copy, text, "")
