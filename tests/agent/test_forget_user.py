@@ -134,3 +134,16 @@ def test_an_entry_in_which_an_agent_repeats_a_person_goes_too(vm: Vademecum) -> 
     assert words not in texts
     assert f"Buy milk. {words}" in texts
     assert [(left.kind, left.place) for left in receipt.left] == [("core", "memory")]
+
+
+def test_marks_of_imports_stay_and_are_named_and_the_folder_of_the_own_bank_goes(vm: Vademecum) -> None:
+    from vademecum.store.imported import Imported, Item
+
+    Imported(vm.db).put(Item(f"chatgpt/default/{NAME}", "c1", "0" * 64, 1))
+    folder = vm.home.root / "providers" / "bank" / "default" / NAME
+    folder.mkdir(parents=True)
+    (folder / "state").write_text("x")
+    receipt = vm.forget_user(NAME, by=PERSON)
+    assert not folder.exists()
+    assert str(folder) in receipt.folders
+    assert [one.place for one in receipt.left if one.kind == "imports"] == ["1 marks of default"]

@@ -1,7 +1,8 @@
 """Forgetting a person: all that every agent of the home keeps of one user, and what only names them.
 
 Idea: the erasure by `user:NAME`, agent by agent, then the folders that were theirs. Invariant: the owner is not
-forgotten this way; what stays (rows of the history with their hashes, files of a memory next to the core) is named.
+forgotten this way; what stays (rows of the history and marks of imports with their hashes, files of a memory next
+to the core) is named.
 """
 
 from __future__ import annotations
@@ -49,11 +50,12 @@ def forget_user(vm: Vademecum, user: str, *, by: Origin, dry_run: bool = False) 
     for agent in agent_names(vm.home, vm.config):
         mine = vm if vm.actor.agent == agent and vm.actor.user == OWNER else vm.as_(agent=agent, user=OWNER)
         receipt = forget(mine, Selector("user", user), by=by, dry_run=dry_run)
-        own = mine.folder.store("user", user).parent
-        if own.is_dir():
-            folders.append(str(own))
-            if not dry_run:
-                shutil.rmtree(own)
+        beside = mine.home.root / "providers" / "bank" / folder_name(agent) / folder_name(user, any_case=True)
+        for own in (mine.folder.store("user", user).parent, beside):
+            if own.is_dir():
+                folders.append(str(own))
+                if not dry_run:
+                    shutil.rmtree(own)
         if receipt.removed or receipt.texts or receipt.left or receipt.memories:
             receipts.append((agent, receipt))
         left += _beside(mine, user)
@@ -65,7 +67,12 @@ def _beside(vm: Vademecum, user: str) -> list[Left]:
     agent = vm.actor.agent
     places = vm.home.root.glob(f"providers/*/{folder_name(agent)}/{folder_name(user, any_case=True)}")
     hint = "Files of a memory next to the core; delete the folder when it is not in use."
-    found = [Left("memory", str(path), hint) for path in sorted(places) if any(path.iterdir())]
+    others = [path for path in sorted(places) if path.parent.parent.name != "bank" and any(path.iterdir())]
+    found = [Left("memory", str(path), hint) for path in others]
+    marks = quarantine.imports_naming(vm.db, agent, user)
+    if marks:
+        hint = "They hold the name and hashes, no text: so nothing of theirs comes in again with an import."
+        found.append(Left("imports", f"{marks} marks of {agent}", hint))
     rows = quarantine.rows_naming(vm.db, agent, user)
     if rows:
         hint = "They hold the name and hashes, no text: the history stays provable."

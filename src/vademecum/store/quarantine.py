@@ -168,6 +168,13 @@ def rows_naming(db: Database, agent: str, user: str) -> int:
     return 0 if row is None else int(row[0])
 
 
+def imports_naming(db: Database, agent: str, user: str) -> int:
+    """How many marks of imports name that user of the agent, so that nothing of them comes in again."""
+    end = f"/{agent}/{user}"
+    row = db.one("SELECT count(*) FROM imported WHERE substr(source, -length(:end)) = :end", {"end": end})
+    return 0 if row is None else int(row[0])
+
+
 def user_of(db: Database, session: str | None) -> str:
     """Whose session that is; nothing for one that is not there."""
     row = db.one("SELECT user FROM sessions WHERE id = ?", (session,))
