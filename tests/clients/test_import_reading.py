@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,16 @@ def test_an_element_that_is_too_long_is_passed_over(monkeypatch: Any) -> None:
     values, _, tally = read(json.dumps([{"a": 1}, {"b": "x" * 300}, {"d": 2}]).encode(), 7)
     assert values == [{"a": 1}]
     assert "does not end" in tally.problems[-1].why
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_a_line_that_is_too_long_is_passed_over_and_those_behind_it_are_read(monkeypatch: Any, piece: int) -> None:
+    monkeypatch.setattr(reading, "ELEMENT_BYTES", 100)
+    data = b"\n".join([b'{"a": 1}', json.dumps({"b": "x" * 9000}).encode(), b'{"c": 3}', b"", b'{"d": ' + b"4" * 9000])
+    tally = Tally(dry_run=True)
+    found = [(one.value, one.line) for one in lines(part(data, piece), tally)]
+    assert found == [({"a": 1}, 1), ({"c": 3}, 3)]
+    assert [one.line for one in tally.problems] == [2, 5]
 
 
 @settings(max_examples=15, deadline=None)

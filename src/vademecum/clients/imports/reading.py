@@ -382,15 +382,20 @@ def _end(what: re.Pattern[bytes], data: bytes, at: int) -> int:
 
 def lines(part: Part, tally: Tally, progress: Progress | None = None) -> Iterator[Found]:
     """The lines of `part` that hold a JSON object. Others are reported, with a last one that is half written."""
-    number, rest = 0, b""
+    number, rest, passing = 0, b"", False
     while piece := part.read(PIECE):
+        if passing:  # over the rest of a line that is too long
+            _, end, piece = piece.partition(b"\n")
+            if not end:
+                continue
+            passing, number = False, number + 1
         *whole, rest = (rest + piece).split(b"\n")
         for raw in whole:
             number += 1
             yield from _line(part, raw, number, tally)
         if len(rest) > ELEMENT_BYTES:
-            tally.problem(part.place, number + 1, f"longer than {ELEMENT_BYTES >> 20} MB; nothing behind it was read")
-            return
+            tally.problem(part.place, number + 1, f"longer than {ELEMENT_BYTES >> 20} MB, passed over")
+            rest, passing = b"", True
         if progress:
             progress(part.taken >> 20, part.size >> 20, f"MB of {part.base}, {number:,} lines read")
     if part.damage:

@@ -214,6 +214,11 @@ def print_import(app: App, report: ImportReport) -> None:
         print(style.dim(f"  {note}"))
     for problem in report.problems[:SHOWN]:
         where = f"{problem.path}:{problem.line}" if problem.line else str(problem.path)
-        print(style.warn(f"! left out: {printable(where)}: {printable(problem.why)}"))
+        print(style.warn(f"! left out: {_on_one_line(where)}: {_on_one_line(problem.why)}"))
     if len(report.problems) > SHOWN:
         print(style.warn(f"! and {len(report.problems) - SHOWN:,} more: `--json` names all"))
+
+
+def _on_one_line(text: str) -> str:
+    """As it may be shown; a file's name may hold the end of a line."""
+    return printable(text).replace("\n", "<U+000A>")
