@@ -14,6 +14,7 @@ Clock = Callable[[], int]
 """Returns UTC milliseconds since 1970-01-01."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = -62_135_596_800_000, 253_402_300_799_999  # what has a date in UTC: the years 1 to 9999
 EARLIEST = -30_610_224_000_000
 """The beginning of the year 1000, UTC ms."""
 LATEST = 253_370_764_799_999
@@ -41,8 +42,9 @@ def local(ms: int) -> datetime:
 
 
 def iso(ms: int) -> str:
-    """RFC 3339 in UTC with milliseconds: `2026-11-29T17:42:05.394Z`."""
-    return utc(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """RFC 3339 in UTC with milliseconds: `2026-11-29T17:42:05.394Z`; within the years 1 to 9999."""
+    at = _EPOCH + timedelta(milliseconds=min(max(ms, _FIRST), _LAST))
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def day_of(ms: int) -> str:
@@ -60,8 +62,13 @@ def parse_iso(text: str) -> int:
 
     Raises ValueError, also for what is not from the year 1000 to 9998.
     """
-    when = datetime.fromisoformat(text.strip())
-    at = round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+    at = stored_iso(text)
     if not is_date(at):
         raise ValueError(f"{text.strip()[:40]!r} is not from the year 1000 to 9998")
     return at
+
+
+def stored_iso(text: str) -> int:
+    """As `parse_iso`, of any year: for what stands in a file already and is only read. Raises ValueError."""
+    when = datetime.fromisoformat(text.strip())
+    return round((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)

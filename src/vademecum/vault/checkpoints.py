@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import iso, stored_iso
 from vademecum.disk import visible
 from vademecum.errors import UsageError
 from vademecum.gate.candidate import Act, Effect, Proposal, Staged
@@ -298,7 +298,7 @@ def _read(body: Sequence[str], id_: str, text: str) -> Checkpoint | None:
     if heading is None:
         return None
     try:
-        time = parse_iso(heading[1])
+        time = stored_iso(heading[1])
     except ValueError:
         return None
     fields, current = dict[str, list[str]](), ""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import iso, stored_iso
 from vademecum.model import Origin
 from vademecum.obsidian import (
     BLOCK_ID,
@@ -243,7 +243,7 @@ def _origin(text: str) -> Origin:
 
 def _time(text: str) -> int | None:
     try:
-        return parse_iso(text)
+        return stored_iso(text)
     except ValueError:
         return None
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from msgspec.json import encode as encode_json
 
-from vademecum.clock import iso, parse_iso
+from vademecum.clock import iso, stored_iso
 from vademecum.errors import UsageError
 from vademecum.ids import time_of, ulid
 from vademecum.late import dataclass, field, pattern
@@ -376,7 +376,7 @@ def _below(lines: list[str]) -> tuple[str | None, str]:
 
 def _time(text: str) -> int | None:
     try:
-        return parse_iso(text)
+        return stored_iso(text)
     except (ValueError, OverflowError):
         return None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from vademecum.clock import parse_iso
+from vademecum.clock import stored_iso
 from vademecum.surfaces.http.status import StatusData
 
 HEADERS = {
@@ -166,7 +166,7 @@ def _int(number: int) -> str:
 
 def _age(then: str, now: str) -> str:
     """Like `age` in page.js."""
-    minutes = round((parse_iso(now) - parse_iso(then)) / 60_000)
+    minutes = round((stored_iso(now) - stored_iso(then)) / 60_000)
     if minutes < 1:
         return "just now"
     if minutes < 60:
