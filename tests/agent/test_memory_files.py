@@ -128,7 +128,7 @@ def test_what_is_deleted_is_gone_and_can_be_brought_back_by_a_person(turn: Turn,
     assert failed(turn, "delete", path=f"{NOTES}/release-steps.md") == (
         f"The path {NOTES}/release-steps.md does not exist"
     )
-    assert failed(turn, "delete", path="/memories").startswith("Cannot delete the /memories directory itself")
+    assert failed(turn, "delete", path="/memories") == "Cannot delete the /memories directory itself"
     ran(turn, "delete", path=MEMORY)
     assert vm.memory.entries("memory") == ()
     row = next(row for row in vm.audit.entries(limit=20) if row.tier == "notes" and row.action == "remove")
@@ -310,3 +310,12 @@ def test_what_no_note_can_hold_is_refused(turn: Turn, vm: Vademecum) -> None:
     long = "word " * 250_000
     assert "a note holds 100,000" in failed(turn, "create", path=f"{NOTES}/long.md", file_text=long)
     assert [head.slug for head in vm.notes.list()] == ["release-steps"]
+
+
+def test_folders_are_no_files(turn: Turn) -> None:
+    said = failed(turn, "rename", old_path="/memories", new_path="/memories/z")
+    assert said == "Cannot rename the /memories directory itself"
+    assert failed(turn, "str_replace", path=NOTES, old_str="a", new_str="b") == f"The path {NOTES} is not a file."
+    assert (
+        failed(turn, "insert", path="/memories/", insert_line=0, insert_text="x") == "The path /memories is not a file."
+    )

@@ -209,7 +209,7 @@ class _Files:
 
     def str_replace(self, path: str, old: str, new: str) -> Answer:
         """Put `new` in the place of the one `old`."""
-        place = self._file(path)
+        place = self._file(_no_folder(path))
         text = self._content(place)
         many = text.count(old) if old else 0
         if not many:
@@ -228,7 +228,7 @@ class _Files:
 
     def insert(self, path: str, line: object, text: str) -> Answer:
         """Put a text below line number `line`; 0: before the first."""
-        place = self._file(path)
+        place = self._file(_no_folder(path))
         lines = self._content(place).removesuffix("\n").split("\n")
         if not isinstance(line, int) or not 0 <= line <= len(lines):
             raise UsageError(
@@ -241,7 +241,7 @@ class _Files:
         """Take a file out; a folder is not taken out at once."""
         place = _checked(path)
         if place in (ROOT, NOTES):
-            raise UsageError(f"Cannot delete the {place} directory itself", "Delete its files one by one.")
+            raise UsageError(f"Cannot delete the {place} directory itself")
         if not self._exists(place):
             raise NotFoundError(f"The path {place} does not exist")
         done = f"Successfully deleted {place}"
@@ -256,9 +256,10 @@ class _Files:
 
     def rename(self, old_path: str, new_path: str) -> Answer:
         """Give a note another name: it is written under the new one, then taken out under the old one."""
-        old, new = _checked(old_path), self._file(new_path)
+        old = _checked(old_path)
         if old in (ROOT, NOTES):
             raise UsageError(f"Cannot rename the {old} directory itself")
+        new = self._file(new_path)
         if old in _STORES or new in _STORES:
             raise UsageError(f"{old} cannot be renamed to {new}. Nothing was done.", "Only notes can be renamed.")
         if not self._exists(old):
@@ -402,6 +403,13 @@ def _first(body: str) -> str:
     return one_line(first)[:_HOOK]
 
 
+def _no_folder(path: str) -> str:
+    """The path. Raises UsageError for that of a folder."""
+    if (place := _checked(path)) in (ROOT, NOTES):
+        raise UsageError(f"The path {place} is not a file.")
+    return path
+
+
 def _missing(place: str) -> NotFoundError:
     return NotFoundError(f"The path {place} does not exist. Please provide a valid path.")
 
@@ -412,7 +420,10 @@ def _numbered(lines: list[str], first: int, last: int) -> str:
 
 
 def _size(size: int) -> str:
-    return f"{size}B" if size < 1024 else f"{size / 1024:.1f}".removesuffix(".0") + "K"
+    if size < 1024:
+        return f"{size}B"
+    number, unit = (size / 1024, "K") if size < 1 << 20 else (size / (1 << 20), "M")
+    return f"{number:.1f}".removesuffix(".0") + unit
 
 
 def _head(text: str) -> list[str]:
