@@ -358,6 +358,17 @@ def test_a_configuration_that_has_the_vault_elsewhere_writes_nothing_there(tmp_p
     assert not (tmp_path / "outside" / "page.md").exists()
 
 
+def test_a_configuration_that_has_an_agent_elsewhere_is_left_out(tmp_path: Path) -> None:
+    with filled(tmp_path / "one") as vm:
+        export(vm, tmp_path / "out")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "out" / "config.yaml").write_text(f"agents:\n  lyra:\n    path: {tmp_path / 'outside'}\n")
+    report = import_vademecum(Home(tmp_path / "two"), tmp_path / "out", by=PERSON)
+    assert [one.path.name for one in report.problems] == ["config.yaml", "config.yaml"]
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert (tmp_path / "two" / "agents" / "lyra" / "memories" / "MEMORY.md").is_file()
+
+
 SECRET = "sk-ant-api03-" + "Ab3" * 31 + "AA"
 
 

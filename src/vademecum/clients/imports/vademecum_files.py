@@ -64,7 +64,8 @@ class Placing:
         if data is None or now is not None:
             return
         try:
-            load(source)
+            if load(source).agents:
+                raise BlockedError("It names folders of agents elsewhere, which no export does; it was left out.")
         except VademecumError as error:
             self._tally.problem(source, 0, error.message)
             return
