@@ -212,6 +212,8 @@ OPEN = {
     "the other kind of fence": "```\n~~~\n",
     "a comment without an end": "# Ours\n\n<!-- not yet\nmake test\n",
     "CRLF": "Example:\r\n\r\n```sh\r\nmake test\r\n",
+    "a blank line first": "\n````\nmake\n",
+    "both line ends": "Example:\r\n\n```sh\nmake test\r\n",
 }
 CLOSED = {
     "a fence with backticks in its words is none": "``` not `code` ```\ntext\n",

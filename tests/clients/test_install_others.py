@@ -316,6 +316,11 @@ def test_a_change_of_a_large_file_costs_what_our_entries_cost(person: Path, home
         ("codex", ".codex/config.toml", b"m = 1", b"# first\n"),
         ("gemini-cli", ".gemini/settings.json", b'{"hooks": { }, "mcpServers": null}', b"\n"),
         ("cursor", ".cursor/hooks.json", b'{ "version" : 1, "hooks" : {"stop" : [ ]} }', b"\n"),
+        ("cursor", ".cursor/hooks.json", b'{ "x" : 1 }', b" "),
+        ("codex", ".codex/config.toml", b"[features]\r\nhooks = true", b"# first\n"),
+        ("codex", ".codex/AGENTS.md", b"# Ours\r\n\r\n```\r\nopen", b"# first\n"),
+        ("vscode", ".copilot/instructions/vademecum.instructions.md", b"", b"# first\n"),
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json", b"", b" "),
     ],
 )
 def test_after_an_edit_elsewhere_every_other_byte_is_as_it_was(

@@ -351,6 +351,10 @@ def _without_entries(path: Path, place: Place, scope: Scope, home: Home) -> Edit
         lines += _remove_hooks(document, client, home)
     if known and lines:
         return Edit(path, raw, original, "delete" if original is None else "restore", tuple(lines))
+    for name, value in client.hooks.root.items() if client.hooks and lines else ():
+        alone = ledger.knows(path) and not document.was_there((name,)) and document.get("hooks") is None
+        if alone and document.get(name) == value:
+            document.remove((name,))
     left = dict(document.value)
     for name, value in client.hooks.root.items() if client.hooks else ():
         if left.get(name) == value:
@@ -435,6 +439,9 @@ def _without_rules(path: Path, raw: bytes, ledger: Ledger, client: Client) -> Ed
     if before and not before.endswith(b"\n") and raw.startswith(left):  # the end of the line is ours, too
         left = left.removesuffix(b"\n").removesuffix(b"\r")
     header = client.rules.header if client.rules else ""
+    ours = header.strip().encode()
+    if header and not (before or b"").strip() and left.rstrip().endswith(ours):
+        left = left.rstrip().removesuffix(ours)
     if not ledger.existed(path) and left.decode("utf-8", "surrogateescape").split() in ([], header.split()):
         return Edit(path, raw, None, "delete", lines)
     return Edit(path, raw, left, "change", lines)

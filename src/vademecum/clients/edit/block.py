@@ -44,7 +44,7 @@ def put(raw: bytes | None, block: str, path: Path, *, header: str = "", what: st
         made = bom + text + header.replace("\n", newline) + ours
     else:
         before = text[:end]
-        lead = "" if not before else newline if before.endswith("\n") else newline * 2
+        lead = "" if not before.strip() else newline if before.endswith("\n") else newline * 2
         made = bom + before + lead + ours + text[end:]
     if find(_bytes(made), path, what) != ours.replace("\r\n", "\n"):
         raise UnreadableError(
@@ -61,9 +61,9 @@ def take_out(raw: bytes, path: Path, what: str = "rules") -> bytes:
     if span is None:
         return raw
     before, after = text[: span[0]], text[span[1] :]
-    for blank in ("\r\n\r\n", "\n\n"):
-        if before.endswith(blank):
-            before = before[: -len(blank) // 2]
+    for blank in ("\r\n", "\n") if before.strip() else ():  # a text of blanks alone was not parted
+        if before.endswith(f"\n{blank}"):
+            before = before.removesuffix(blank)
             break
     return _bytes(before + after)
 

@@ -64,7 +64,7 @@ class Document(document.Document):
 
     def __init__(self, raw: bytes, path: Path, dialect: Dialect = "json") -> None:
         self._dialect: Dialect = dialect
-        self._strict = ""
+        self._strict, self._blank = "", False
         self._map: _Map = [0], [0]
         self._folded, self._whole = dict[str, str](), dict[str, Any]()
         if dialect != "json":
@@ -73,7 +73,8 @@ class Document(document.Document):
         self.unit = self._unit()
 
     def _opened(self, text: str) -> str:
-        return text if text.strip() else "{}" + text
+        self._blank = not text.strip()
+        return "{}" + text if self._blank else text
 
     def _parse(self, text: str) -> dict[str, Any]:
         value, self._strict, self._map = _parsed(text, self._dialect)
@@ -191,6 +192,9 @@ class Document(document.Document):
     def _give_back(self, way: Sequence[Step]) -> None:
         before = self.before
         if not isinstance(before, Document) or (not way and (self._folded or before._folded)):
+            return
+        if not way and before._blank:
+            self.text = self.text.replace("{}", "", 1) if self.text.strip() == "{}" else self.text
             return
         there, start = before._locate(way), self._locate(way)
         was = before.text[before._at(there) : before._at(before._end(there))]

@@ -56,9 +56,10 @@ class Document(document.Document):
         """Take out the table at `way` with those below it, and the blank line before it."""
         start, end = self._span(way)
         before = self.text[:start]
-        blank = len(before) - len(before.rstrip("\r\n"))
-        if blank > len(self.newline):
-            before = before[: -len(self.newline)]
+        for blank in ("\r\n", "\n"):  # somebody may have mixed them
+            if before.endswith(f"\n{blank}"):
+                before = before.removesuffix(blank)
+                break
         gone = self.text[start:end]
         self._commit(before + self.text[end:], way, gone=True)
         return gone
