@@ -401,3 +401,16 @@ def test_a_name_on_several_lines_is_refused(person: Path, home: Home, name: str,
         install(name, home, actor, rules=False)
 
     assert set(_files(Place.find(name), "user").values()) == {None}
+
+
+def test_the_command_line_says_why_something_stays(
+    person: Path, home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("cursor", home, ME)
+
+    assert main(["--home", str(tmp_path / "v2"), "client", "uninstall", "cursor"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "Nothing had to be changed." in shown
+    assert f"{home.root}, which is not this one: it stays" in shown
+    assert not (tmp_path / "v2").exists()

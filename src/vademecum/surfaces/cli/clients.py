@@ -203,7 +203,7 @@ def _print_report(app: App, name: str, report: ClientReport, done: str) -> None:
         print(style.dim("Nothing was changed (--dry-run)."))
     elif report.changed:
         print(f"{style.good('✓')} {name}: {done}.")
-        for note in report.notes:
-            print(style.dim(f"  {note}"))
     else:
         print("Nothing had to be changed.")
+    for note in report.notes:
+        print(style.dim(f"  {printable(note)}"))
