@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -71,9 +71,10 @@ class Server:
         self._out = out
         self._writing = threading.Lock()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="pipe")
+        self._requests = ThreadPoolExecutor(THREADS, thread_name_prefix="pipe-request")
         self._background = Background(vm)
         self._conversations: dict[str, Conversation] = {}
-        self._queues: dict[str, list[Callable[[], None]]] = {}
+        self._queues: dict[str, list[Args]] = {}
         self._queueing = threading.Lock()
         self._is_warm = False
 
@@ -93,7 +94,7 @@ class Server:
         key = str(args.get("session") or "")
         with self._queueing:
             queue = self._queues.setdefault(key, [])
-            queue.append(lambda: self._answer(key, args))
+            queue.append(args)
             if len(queue) == 1:
                 self._pool.submit(self._work, key)
 
@@ -103,22 +104,24 @@ class Server:
         self._send(_answered(json.loads(found[1]) if found else None, _error(UsageError(why, hint))))
 
     def _work(self, key: str) -> None:
-        """Run what waits for a conversation, in order, until nothing does."""
+        """Do what waits for a conversation, in order, until nothing does: a request of which a fault comes is answered
+        with that, for whoever asked must not wait for ever, nor those behind it."""
         waiting = True
         while waiting:
             with self._queueing:
-                first = self._queues[key][0]
-            try:
-                first()
-            finally:
-                with self._queueing:
-                    self._queues[key].pop(0)
-                    waiting = bool(self._queues[key])
-                    if not waiting:
-                        del self._queues[key]
+                args = self._queues[key][0]
+            fault = self._requests.submit(self._answer, key, args).exception()
+            if fault is not None:
+                log.error("a request failed", exc_info=fault)
+                said = StorageError("This failed by a fault of vademecum's; its log says more.", "Report it.")
+                self._send(_answered(args.get("id"), _error(said)))
+            with self._queueing:
+                self._queues[key].pop(0)
+                waiting = bool(self._queues[key])
+                if not waiting:
+                    del self._queues[key]
 
     def _answer(self, key: str, args: Args) -> None:
-        """Do one request and answer it, come what may: whoever asked must not wait for ever, nor those behind it."""
         id_ = args.get("id")
         try:
             line = _answered(id_, {"ok": self._done(key, args)})
@@ -127,10 +130,6 @@ class Server:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             log.warning("a request failed", exc_info=True)
             line = _answered(id_, _error(UsageError(f"The request is not as it should be: {error!r}.", _PAGE)))
-        except Exception:  # the boundary: no request may end the conversation, or those of others
-            log.exception("a request failed")
-            fault = StorageError("This failed by a fault of vademecum's; its log says more.", "Report it.")
-            line = _answered(id_, _error(fault))
         self._send(line)
 
     def _done(self, key: str, args: Args) -> object:
@@ -212,6 +211,7 @@ class Server:
     def close(self) -> None:
         """Do what was asked, leave the conversations open for whoever resumes them, and close the memory."""
         self._pool.shutdown(wait=True)
+        self._requests.shutdown(wait=True)
         for talk in self._conversations.values():
             talk.release()
         self._background.stop()
