@@ -13,10 +13,12 @@ import random
 import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from vademecum.store.schema_cache import open_cache
@@ -192,6 +194,19 @@ def measure(title: str, root: Path) -> None:
     index.close()
 
 
+def commands(root: Path, home: Path) -> None:
+    """A search from the command line, as a whole process, over pages that are indexed already."""
+    words = [str(Path(sys.executable).with_name("vademecum")), "--home", str(home)]
+    run = partial(subprocess.run, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
+    run([*words, "init"])
+    with (home / "config.yaml").open("a") as config:
+        config.write(f"wiki:\n  sources:\n    - path: {root}\n")
+    search = [*words, "wiki", "search", "note of the second meeting"]
+    run(search)
+    print(f"  search as a process {median_ms(lambda: run(search)):>9.2f} ms   "
+          f"(--version: {median_ms(lambda: run([*words, '--version'])):.2f} ms)")  # fmt: skip
+
+
 def main() -> None:
     pages = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
     for title, fill in (("messy", messy), (f"{pages:,} pages", lambda root: many(root, pages))):
@@ -201,6 +216,7 @@ def main() -> None:
             root.mkdir()
             fill(root)
             measure(title, root)
+            commands(root, place / "home")
         finally:
             shutil.rmtree(place)
 
